@@ -1,0 +1,181 @@
+"""What happens in a run, one small frozen record each. Whatever is shown, stored, exported or checked is derived from these."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The run's question, first in its list. `parameters`: the fields of the request that a person chose."""
+
+    text: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    type: Literal["asked"] = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What long work is doing now. `name` is a key of ui/texts (`phase.<name>`); done/total count the phase's own units."""
+
+    name: str
+    done: int | None = None
+    total: int | None = None
+    params: dict[str, str] = field(default_factory=dict)
+    type: Literal["phase"] = "phase"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStarted:
+    """A request goes to the model; a chat reply has one round (index 0), a tool conversation several.
+
+    request: the JSON body as sent, without key or address.
+    """
+
+    index: int
+    request: dict[str, Any] = field(default_factory=dict)
+    type: Literal["round_started"] = "round_started"
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtDelta:
+    """More of the reasoning."""
+
+    text: str
+    type: Literal["thought_delta"] = "thought_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """More of the answer."""
+
+    text: str
+    type: Literal["answer_delta"] = "answer_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """More of the round's tool call number `index`: its id and name once, its arguments in fragments of JSON."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    type: Literal["tool_call_delta"] = "tool_call_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What call number `index` of the current round returned: `result` as the model gets it, or the `error` it gets instead."""
+
+    index: int
+    id: str
+    name: str
+    result: str | None = None
+    error: str | None = None
+    seconds: float = 0.0
+    type: Literal["tool_result"] = "tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts of the round so far (`final` false: the server's running count). None: the server did not say."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    final: bool = True
+    type: Literal["usage"] = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The round's finish reason, as the server gave it: stop, length, tool_calls, …"""
+
+    reason: str
+    type: Literal["finished"] = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What went wrong: a `Failure` as an event."""
+
+    code: str
+    params: dict[str, str] = field(default_factory=dict)
+    type: Literal["failed"] = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStarted:
+    """A batch of `rows` prompts goes to the engine."""
+
+    rows: int
+    type: Literal["batch_started"] = "batch_started"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """Where a batch is between finished rows: counts of rows, and tokens generated so far by all of them."""
+
+    done: int
+    running: int
+    waiting: int
+    generated_tokens: int
+    type: Literal["batch_progress"] = "batch_progress"
+
+
+@dataclass(frozen=True, slots=True)
+class RowFinished:
+    """One prompt of a batch with what became of it. `reasoning` is None when the row was not asked to think;
+    `error` is the failure code of a row that could not run. `seconds`: from its entering the engine to its last token."""
+
+    index: int
+    prompt: str
+    reasoning: str | None = None
+    answer: str = ""
+    finish_reason: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+    error_params: dict[str, str] = field(default_factory=dict)
+    type: Literal["row_finished"] = "row_finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last event of every run. interrupted: the app died meanwhile (written when it is next started)."""
+
+    state: Literal["done", "stopped", "failed", "interrupted"]
+    type: Literal["ended"] = "ended"
+
+
+Event = (
+    Asked
+    | Phase
+    | RoundStarted
+    | ThoughtDelta
+    | AnswerDelta
+    | ToolCallDelta
+    | ToolResult
+    | Usage
+    | Finished
+    | Failed
+    | BatchStarted
+    | BatchProgress
+    | RowFinished
+    | Ended
+)
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="type")])
+"""Reads and writes events as JSON: `EVENT.dump_json(event)`, `EVENT.validate_json(text)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """An event and when it happened: `at` seconds after its run started (monotonic clock)."""
+
+    at: float
+    event: Event

@@ -1,0 +1,113 @@
+"""`Reply`: one round's events reduced to what is shown of it. And the split at `</think>` for text that no server parsed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kimi_demo.dialect.events import AnswerDelta, Finished, RoundStarted, ThoughtDelta, Timed, ToolCallDelta, ToolResult, Usage
+
+THOUGHT_END = "</think>"
+
+
+@dataclass
+class Call:
+    """A tool call as it stands: `arguments` is the raw JSON text so far; result and error are None until it has run."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    result: str | None = None
+    error: str | None = None
+    seconds: float | None = None
+
+
+@dataclass
+class Reply:
+    """One round of a run. Times are seconds after the run's start; None where it has not happened (yet)."""
+
+    thought: str = ""
+    answer: str = ""
+    calls: list[Call] = field(default_factory=list)
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    started_at: float | None = None
+    first_token_at: float | None = None
+    first_answer_at: float | None = None
+    thought_ended_at: float | None = None
+    last_token_at: float | None = None
+
+    def add(self, timed: Timed) -> None:
+        """Takes the next event in. Events that are not of a reply (phases, rows, …) change nothing."""
+        at, event = timed.at, timed.event
+        match event:
+            case RoundStarted():
+                self.started_at = at
+            case ThoughtDelta(text=text):
+                self._token(at)
+                self.thought += text
+                self.thought_ended_at = at
+            case AnswerDelta(text=text):
+                self._token(at)
+                if self.first_answer_at is None and text.strip():
+                    self.first_answer_at = at
+                self.answer += text
+            case ToolCallDelta():
+                self._token(at)
+                self._call_delta(event)
+            case ToolResult(index=index) if index < len(self.calls):
+                call = self.calls[index]
+                call.result, call.error, call.seconds = event.result, event.error, event.seconds
+            case Usage():
+                self.usage = event
+            case Finished(reason=reason):
+                self.finish_reason = reason
+            case _:
+                pass
+
+    def _token(self, at: float) -> None:
+        if self.first_token_at is None:
+            self.first_token_at = at
+        self.last_token_at = at
+
+    def _call_delta(self, delta: ToolCallDelta) -> None:
+        while len(self.calls) <= delta.index:
+            self.calls.append(Call())
+        call = self.calls[delta.index]
+        call.id += delta.id
+        call.name += delta.name
+        call.arguments += delta.arguments
+
+    @property
+    def cut_off_in_thought(self) -> bool:
+        """The token limit was spent on thinking: finish reason `length` and no answer, no call."""
+        return self.finish_reason == "length" and not self.answer.strip() and not self.calls
+
+    @property
+    def thinking_seconds(self) -> float | None:
+        """From the request to the end of the thought (so far); None when nothing was thought."""
+        if self.thought_ended_at is None:
+            return None
+        return self.thought_ended_at - (self.started_at or 0.0)
+
+
+def rounds(timed: Iterable[Timed]) -> list[Reply]:
+    """The rounds of a run, in order: a new `Reply` at each `RoundStarted`."""
+    replies: list[Reply] = []
+    for item in timed:
+        if isinstance(item.event, RoundStarted):
+            replies.append(Reply())
+        if replies:
+            replies[-1].add(item)
+    return replies
+
+
+def split_thought(text: str, *, thinking: bool) -> tuple[str | None, str]:
+    """(reasoning, answer) of a completion that no reasoning parser has split.
+
+    The prompt already opened `<think>` when `thinking`; then text without `</think>` is all thought (the model was cut off).
+    With thinking off, reasoning is None. Only the first mark splits: a later one belongs to the answer and is shown for what it is.
+    """
+    head, mark, tail = text.partition(THOUGHT_END)
+    if not thinking:
+        return (head.removeprefix("<think>") or None, tail.lstrip("\n")) if mark else (None, text)
+    head = head.removeprefix("<think>")
+    return (head, tail.lstrip("\n")) if mark else (head, "")

@@ -1,0 +1,1 @@
+"""Where tokens come from: a server, an in-process engine, the stand-in model."""

@@ -1,0 +1,1 @@
+"""Runs: tasks the application owns, kept as lists of events that tabs subscribe to."""
