@@ -1,0 +1,46 @@
+"""Every string a person reads on the page, by key, one TOML file per language."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from kimi_demo.dialect.failure import Failure
+
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The strings of one language. `say` raises KeyError for a key that is not there: a missing text is a programming mistake."""
+
+    language: str
+    strings: dict[str, str]
+
+    def say(self, key: str, /, **params: object) -> str:
+        """The text of `key` ("chat.send") with `{name}` replaced by params["name"]."""
+        return self.strings[key].format_map(params)
+
+    def failure(self, code: str, params: dict[str, str]) -> tuple[str, str]:
+        """(what happened, what to do) of a `Failure` or `Failed`."""
+        return self.say(f"failure.{code}.what", **params), self.say(f"failure.{code}.hint", **params)
+
+    def sentence(self, failure: Failure) -> str:
+        """Both as one line, for a terminal."""
+        return " ".join(self.failure(failure.code, failure.params))
+
+
+@cache
+def texts(language: str = "en") -> Texts:
+    """The texts of `language` ("en" or "zh")."""
+    with resources.files(__package__).joinpath(f"{language}.toml").open("rb") as file:
+        return Texts(language, dict(_flat("", tomllib.load(file))))
+
+
+def _flat(prefix: str, table: dict[str, Any]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for key, value in table.items():
+        path = f"{prefix}.{key}" if prefix else key
+        found += _flat(path, value) if isinstance(value, dict) else [(path, value)]
+    return found
