@@ -1,0 +1,134 @@
+"""What answers chat requests: somebody's server at a base URL, or a vLLM server of our own. Started once, watched, restartable."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from kimi_demo.dialect.events import Event, Phase
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.endpoint import Endpoint
+from kimi_demo.engines.launch import Launch
+from kimi_demo.engines.model_folder import ModelFolder
+from kimi_demo.engines.server import Server
+from kimi_demo.settings import Settings
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """starting: `phase` says what it is doing; failed: `failure` says why. `since`: time.monotonic() of the change of name."""
+
+    name: Literal["off", "starting", "ready", "failed"]
+    since: float
+    phase: Phase | None = None
+    failure: Failure | None = None
+
+
+class ChatEngine:
+    """Holds the connection that chat and function calling use.
+
+    Everything runs on the event loop that called `start`. A remote server that could not be reached is tried again whenever
+    somebody asks; a server of our own that failed stays failed until `restart`, since a new start costs minutes.
+    """
+
+    def __init__(self, settings: Settings, folder: ModelFolder) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._server: Server | None = None
+        self._endpoint: Endpoint | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self.state = EngineState("off", time.monotonic())
+
+    @property
+    def remote(self) -> bool:
+        return self._settings.base_url is not None
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """The connection while there is one."""
+        return self._endpoint if self.state.name == "ready" else None
+
+    def log_tail(self, lines: int) -> list[str]:
+        """The last lines of our own server's log; [] for somebody else's."""
+        return self._server.log_tail(lines) if self._server is not None else []
+
+    def start(self) -> None:
+        """Begins to connect or to start the server; returns at once. Nothing happens when that is going on or done."""
+        if self.state.name in ("off", "failed") and (self._starting is None or self._starting.done()):
+            self._set(EngineState("starting", time.monotonic(), Phase("connecting" if self.remote else "starting")))
+            self._starting = asyncio.create_task(self._start(), name="chat-engine-start")
+
+    async def ready(self, on_event: Callable[[Event], None]) -> Endpoint:
+        """The connection, once there is one; its phases meanwhile go to `on_event`. Raises the Failure of a failed start."""
+        if self.state.name == "off" or (self.state.name == "failed" and self.remote):
+            self.start()
+        told: Phase | None = None
+        while True:
+            state, changed = self.state, self._changed
+            if state.name == "ready" and self._endpoint is not None:
+                return self._endpoint
+            if state.failure is not None:
+                raise state.failure
+            if state.name == "off":
+                raise Failure("server.off")
+            if state.phase is not None and state.phase != told:
+                told = state.phase
+                on_event(told)
+            await changed.wait()
+
+    async def restart(self) -> None:
+        await self.stop()
+        self.start()
+
+    async def stop(self) -> None:
+        """Ends the start that is going on, the connection and our own server."""
+        for task in (self._starting, self._watching):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        if self._endpoint is not None:
+            await self._endpoint.aclose()
+            self._endpoint = None
+        if self._server is not None:
+            await self._server.stop()
+            self._server = None
+        self._set(EngineState("off", time.monotonic()))
+
+    async def _start(self) -> None:
+        try:
+            self._endpoint = await (self._connect() if self.remote else self._launch())
+        except Failure as failure:
+            self._set(EngineState("failed", time.monotonic(), failure=failure))
+        else:
+            self._set(EngineState("ready", time.monotonic()))
+
+    async def _connect(self) -> Endpoint:
+        key = self._settings.api_key.get_secret_value() if self._settings.api_key else None
+        assert self._settings.base_url is not None
+        return await Endpoint.connect(
+            self._settings.base_url, key, kind=self._settings.endpoint_kind, connect_timeout_s=self._settings.connect_timeout_s
+        )
+
+    async def _launch(self) -> Endpoint:
+        path = await self._folder.path(self._phase)
+        self._server = await Server.start(Launch.from_settings(self._settings, path), self._phase)
+        self._watching = asyncio.create_task(self._watch(self._server), name="chat-engine-watch")
+        return await Endpoint.connect(self._server.base_url, self._server.api_key, kind="vllm")
+
+    async def _watch(self, server: Server) -> None:
+        """A server that ends by itself is a failure that people are told of at once."""
+        code = await server.wait_exit()
+        last = next((line for line in reversed(server.log_tail(50)) if line.strip()), "")
+        self._set(EngineState("failed", time.monotonic(), failure=Failure("server.died", code=code, last=last)))
+
+    def _phase(self, event: Event) -> None:
+        if isinstance(event, Phase):
+            self._set(EngineState("starting", self.state.since, event))
+
+    def _set(self, state: EngineState) -> None:
+        self.state = state
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()

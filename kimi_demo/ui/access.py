@@ -1,0 +1,128 @@
+"""Who is who: visitors by a random id in a cookie, the operator by the token that was printed at the start.
+
+Nobody is judged by address: through a tunnel or a proxy every request comes from 127.0.0.1.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import HTTPConnection
+
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.settings import Settings
+from kimi_demo.ui.hosts import Hosts, is_everywhere
+
+OPERATOR_PARAMETER = "operator"
+_VISITOR_ID = re.compile(r"[A-Za-z0-9_-]{43}")  # secrets.token_urlsafe(32)
+_SCOPE_KEY = "kimi_demo.visitor"
+
+
+@dataclass
+class Access:
+    """What the page knows about who may do what.
+
+    port: the one that really listens; cookies carry it in their names, since browsers share cookies between ports.
+    auth: "user:password" that every request must bring, or None.
+    share_link, share_failure: how the public link stands; both None while there is none (yet).
+    """
+
+    port: int
+    hosts: Hosts
+    auth: str | None = field(default=None, repr=False)
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    share_link: str | None = None
+    share_failure: Failure | None = None
+
+    @classmethod
+    def of(cls, settings: Settings, port: int) -> "Access":
+        allowed = [name for name in settings.allowed_hosts.split(",") if name.strip()]
+        return cls(port, Hosts(settings.host, allowed), settings.auth.get_secret_value() if settings.auth else None)
+
+    @property
+    def visitor_cookie(self) -> str:
+        return f"kimi_demo_visitor_{self.port}"
+
+    @property
+    def operator_cookie(self) -> str:
+        return f"kimi_demo_operator_{self.port}"
+
+    @property
+    def operator_proof(self) -> str:
+        """The value of the operator's cookie: derived from the token, which therefore never lies in a browser's store."""
+        return hmac.new(self.token.encode(), b"kimi_demo operator cookie", hashlib.sha256).hexdigest()
+
+    def owner_of(self, request: Any) -> str:
+        """The owner under whom this visitor's runs are kept; `request` is Starlette's or `gr.Request`.
+
+        It is a hash of the cookie, so that who reads the store cannot take a visitor's place. A request without the
+        cookie (an API client) is an owner of its own, the same one for as long as the request lives.
+        """
+        return hashlib.sha256(f"visitor {self.visitor_id(request)}".encode()).hexdigest()[:32]
+
+    def visitor_id(self, request: Any) -> str:
+        """The secret id in the visitor's cookie, or a new one that holds for this request."""
+        known = _cookies(request).get(self.visitor_cookie, "")
+        if _VISITOR_ID.fullmatch(known):
+            return known
+        scope = _scope(request)
+        return str(scope.setdefault(_SCOPE_KEY, secrets.token_urlsafe(32)))
+
+    def has_visitor_id(self, request: Any) -> bool:
+        return bool(_VISITOR_ID.fullmatch(_cookies(request).get(self.visitor_cookie, "")))
+
+    def is_operator(self, request: Any) -> bool:
+        """Whether the request comes from who opened the operator's address."""
+        return _same(_cookies(request).get(self.operator_cookie, ""), self.operator_proof)
+
+    def require_operator(self, request: Any) -> None:
+        """Raise Failure("access.operator_only") unless the operator asks. To be called in the handler: a hidden button protects nothing."""
+        if not self.is_operator(request):
+            raise Failure("access.operator_only")
+
+    def is_token(self, given: str) -> bool:
+        return _same(given, self.token)
+
+    def is_signed_in(self, authorization: str) -> bool:
+        """Whether an Authorization header (RFC 7617, Basic) carries the user and password; True where none are asked for."""
+        if self.auth is None:
+            return True
+        scheme, _, encoded = authorization.strip().partition(" ")
+        try:
+            given = base64.b64decode(encoded.strip(), validate=True).decode() if scheme.lower() == "basic" else ""
+        except (binascii.Error, UnicodeDecodeError):
+            given = ""
+        return _same(given, self.auth)
+
+    def operator_address(self, host: str) -> str:
+        """The page's address on this machine, with the token; `host` is the one listened on."""
+        shown = "127.0.0.1" if is_everywhere(host) else f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{self.port}/?{urlencode({OPERATOR_PARAMETER: self.token})}"
+
+
+def _same(given: str, expected: str) -> bool:
+    """Compare in constant time; hashing first hides the length as well."""
+    return hmac.compare_digest(hashlib.sha256(given.encode()).digest(), hashlib.sha256(expected.encode()).digest())
+
+
+def _connection(request: Any) -> HTTPConnection | None:
+    """The Starlette request inside: a gr.Request wraps it, and returns objects of its own for cookies and scope."""
+    inner = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
+    return inner if isinstance(inner, HTTPConnection) else None
+
+
+def _cookies(request: Any) -> Mapping[str, str]:
+    connection = _connection(request)
+    return connection.cookies if connection else {}
+
+
+def _scope(request: Any) -> Any:
+    connection = _connection(request)
+    return connection.scope if connection else {}

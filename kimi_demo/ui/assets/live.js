@@ -1,0 +1,219 @@
+// Follows runs: one event stream per shown group while something is being written, none otherwise
+// (over HTTP/1.1 a browser keeps six connections, so idle tabs must hold none).
+// What arrives are patches made by kimi_demo/ui/view; this file only carries them out.
+(() => {
+  "use strict";
+
+  const KINDS = ["chat", "tools", "batch"];
+  const SEGMENT = 4096; // characters of running text per element: a frozen segment is never laid out again
+  const streams = new Map(); // kind -> EventSource
+  const touched = new Map(); // <details> id -> whether the person left it open
+
+  const byId = (id) => document.getElementById(id);
+  const holder = (kind) => byId(kind === "batch" ? "batch-results" : kind)?.querySelector(".live");
+
+  // ---- patches -------------------------------------------------------------------------------------------------
+
+  const apply = {
+    set(element, html) { element.innerHTML = html; element.dataset.length = ""; revive(element); },
+    add(element, html) { element.insertAdjacentHTML("beforeend", html); revive(element); },
+    text: appendText,
+    open(element, open) { if (!touched.has(element.id)) element.open = Boolean(open); },
+    state(element, state) { element.dataset.state = state; },
+  };
+
+  // Grows by appending. A segment is closed at a line break (or, in a very long line, anywhere), so that the cost of
+  // one more token does not depend on how much stands there already.
+  function appendText(element, text) {
+    let segment = element.lastElementChild;
+    if (!segment || !segment.classList.contains("segment")) segment = newSegment(element);
+    while (segment.firstChild.length + text.length > SEGMENT) {
+      const room = Math.max(0, SEGMENT - segment.firstChild.length);
+      let cut = text.indexOf("\n", room);
+      if (cut < 0) {
+        if (segment.firstChild.length + text.length < 8 * SEGMENT) break;
+        cut = text.length - 1;
+      }
+      segment.firstChild.appendData(text.slice(0, cut)); // the line break is the border between two block elements
+      text = text.slice(cut + 1);
+      segment = newSegment(element);
+    }
+    segment.firstChild.appendData(text);
+  }
+
+  function newSegment(element) {
+    const segment = document.createElement("div");
+    segment.className = "segment";
+    segment.append(document.createTextNode(""));
+    element.append(segment);
+    return segment;
+  }
+
+  // After new HTML: a person's own opening and closing holds, and running clocks are counted on from here.
+  function revive(element) {
+    for (const details of element.querySelectorAll("details[id]")) {
+      if (touched.has(details.id)) details.open = touched.get(details.id);
+    }
+    for (const clock of element.querySelectorAll(".clock[data-elapsed]")) {
+      clock.began = performance.now() - 1000 * Number(clock.dataset.elapsed);
+    }
+  }
+
+  setInterval(() => {
+    for (const clock of document.querySelectorAll(".clock[data-elapsed]")) {
+      if (clock.began) clock.textContent = ((performance.now() - clock.began) / 1000).toFixed(1);
+    }
+  }, 100);
+
+  // ---- staying at the end, unless the person scrolled away -------------------------------------------------------
+
+  const atEnd = (element) => element.scrollHeight - element.scrollTop - element.clientHeight < 40;
+
+  function keepingEnd(kind, change) {
+    const box = holder(kind);
+    const boxes = [box, ...box.querySelectorAll('.thought[data-state="running"] .thought-text')].filter(Boolean);
+    const following = boxes.filter(atEnd);
+    change();
+    for (const each of following) each.scrollTop = each.scrollHeight;
+    const fresh = box.querySelector('.thought[data-state="running"] .thought-text');
+    if (fresh && !boxes.includes(fresh)) fresh.scrollTop = fresh.scrollHeight;
+  }
+
+  // ---- streams ---------------------------------------------------------------------------------------------------
+
+  function follow(kind) {
+    const box = holder(kind);
+    if (!box) return;
+    streams.get(kind)?.close();
+    const whole = [...box.querySelectorAll(":scope > [data-run]")].filter((each) => each.dataset.whole);
+    const after = whole.length && box.dataset.group ? whole[whole.length - 1].dataset.run : "";
+    const query = new URLSearchParams({ after, group: box.dataset.group || "", language: document.documentElement.lang || "" });
+    const stream = new EventSource(`live/${kind}?${query}`);
+    streams.set(kind, stream);
+    stream.addEventListener("start", (message) => start(kind, JSON.parse(message.data)));
+    stream.addEventListener("message", (message) => patch(kind, JSON.parse(message.data)));
+    stream.addEventListener("whole", (message) => { const run = byId(`holder-${message.data}`); if (run) run.dataset.whole = "1"; });
+    stream.addEventListener("end", () => { stream.close(); streams.delete(kind); mark(kind, false); });
+    stream.addEventListener("open", () => box.classList.remove("away"));
+    stream.addEventListener("error", () => {
+      box.classList.add("away"); // the clock and the sentence about it are the style sheet's; the browser tries again by itself
+      if (stream.readyState === EventSource.CLOSED) setTimeout(() => streams.get(kind) === stream && follow(kind), 2000);
+    });
+  }
+
+  // What the box must hold before patches come: the group's runs, of which those before `after` are there already.
+  function start(kind, { group, kept, running, html }) {
+    const box = holder(kind);
+    if (!kept) box.replaceChildren();
+    else for (const run of [...box.children]) if (!run.dataset.whole) run.remove();
+    box.dataset.group = group;
+    box.insertAdjacentHTML("beforeend", html);
+    revive(box);
+    mark(kind, running);
+    box.scrollTop = box.scrollHeight;
+  }
+
+  function patch(kind, patches) {
+    keepingEnd(kind, () => {
+      for (const [what, id, argument] of patches) {
+        const element = byId(id);
+        if (element) apply[what](element, argument);
+      }
+    });
+  }
+
+  // The style sheet shows Send or Stop by this.
+  function mark(kind, running) {
+    document.documentElement.setAttribute(`data-${kind}`, running ? "running" : "idle");
+  }
+
+  // ---- the badge: which model answers, and its state ---------------------------------------------------------------
+
+  async function badge() {
+    let wait = 10000;
+    try {
+      const answer = await fetch("badge", { cache: "no-store" });
+      if (answer.ok) {
+        const { html, settled } = await answer.json();
+        const element = byId("model-badge")?.querySelector(".live");
+        if (element && element.dataset.shown !== html) { element.innerHTML = html; element.dataset.shown = html; revive(element); }
+        wait = settled ? 10000 : 1000;
+      }
+    } catch {
+      const element = byId("model-badge")?.querySelector(".live");
+      if (element) element.dataset.shown = "";
+      byId("model-badge")?.classList.add("away");
+      setTimeout(badge, 2000);
+      return;
+    }
+    byId("model-badge")?.classList.remove("away");
+    setTimeout(badge, document.hidden ? 30000 : wait);
+  }
+
+  // ---- what people do ------------------------------------------------------------------------------------------------
+
+  document.addEventListener("click", (event) => {
+    const summary = event.target.closest("summary");
+    if (summary?.parentElement.id) touched.set(summary.parentElement.id, !summary.parentElement.open);
+    const copy = event.target.closest("[data-copy]");
+    if (copy) copyFrom(copy);
+    const fill = event.target.closest("[data-fill]");
+    if (fill) fillIn(fill.dataset.fill, fill.dataset.text);
+    const tab = event.target.closest("button[role=tab]");
+    if (tab?.id) remember("kimi-demo-tab", tab.id);
+  });
+
+  function remember(key, value) {
+    try { localStorage.setItem(key, value); } catch { /* private mode: the page works without memory */ }
+  }
+
+  async function copyFrom(button) {
+    const source = button.parentElement.querySelector("pre, .copyable");
+    await navigator.clipboard.writeText(source.textContent);
+    button.dataset.done = "1";
+    setTimeout(() => delete button.dataset.done, 1500);
+  }
+
+  function fillIn(id, text) {
+    const box = byId(id)?.querySelector("textarea, input");
+    if (!box) return;
+    box.value = text;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    box.focus();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    const shown = KINDS.find((kind) => holder(kind)?.offsetParent && document.documentElement.getAttribute(`data-${kind}`) === "running");
+    if (shown) byId(`${shown}-stop`)?.click();
+  });
+
+  document.addEventListener("visibilitychange", () => {
+    // Another tab of this browser may have asked meanwhile.
+    if (!document.hidden) for (const kind of KINDS) if (!streams.has(kind)) follow(kind);
+  });
+
+  // ---- beginning -----------------------------------------------------------------------------------------------------
+
+  // Gradio puts a tab's content in place when the tab is first shown.
+  const seen = new WeakSet();
+  function arrived() {
+    for (const kind of KINDS) {
+      const box = holder(kind);
+      if (box && !seen.has(box)) { seen.add(box); follow(kind); }
+    }
+  }
+  new MutationObserver(arrived).observe(document.documentElement, { childList: true, subtree: true });
+
+  function lastTab(tries) {
+    let id = null;
+    try { id = localStorage.getItem("kimi-demo-tab"); } catch { /* see remember */ }
+    const tab = id && byId(id);
+    if (tab) { if (tab.getAttribute("aria-selected") !== "true") tab.click(); }
+    else if (id && tries) setTimeout(() => lastTab(tries - 1), 100);
+  }
+
+  window.kimi = { follow };
+  badge();
+  lastTab(50);
+})();

@@ -1,0 +1,42 @@
+"""Changes to the page, sent to the browser as JSON: ["set", id, html] and its kin. assets/live.js carries them out."""
+
+from html import escape
+
+Patch = tuple[str, str, str]
+"""(what, element id, argument)."""
+
+
+def set_html(target: str, html: str) -> Patch:
+    """Replaces what is inside the element."""
+    return ("set", target, html)
+
+
+def add_html(target: str, html: str) -> Patch:
+    """Adds at the end of the element."""
+    return ("add", target, html)
+
+
+def add_text(target: str, text: str) -> Patch:
+    """Appends plain text to a running block of text; costs the same however long it already is."""
+    return ("text", target, text)
+
+
+def set_open(target: str, opened: bool) -> Patch:
+    """Opens or closes a `<details>`, unless the person has done so."""
+    return ("open", target, "1" if opened else "")
+
+
+def set_state(target: str, state: str) -> Patch:
+    """Sets `data-state`, by which the style sheet shows or hides parts."""
+    return ("state", target, state)
+
+
+def clock(elapsed: float, *, running: bool) -> str:
+    """Seconds with one decimal; while `running` the browser counts on from there by itself."""
+    attribute = f' data-elapsed="{elapsed:.2f}"' if running else ""
+    return f'<span class="clock"{attribute}>{elapsed:.1f}</span>'
+
+
+def text_html(text: str) -> str:
+    """Somebody's text as HTML, nothing interpreted."""
+    return escape(text)

@@ -1,0 +1,101 @@
+"""A chat turn or a tool conversation: the question, its rounds, how it ended."""
+
+from collections.abc import Iterable
+from html import escape
+
+from kimi_demo.dialect.events import Asked, Ended, Failed, Phase, RoundStarted, Timed
+from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.notice import ending, notice_html
+from kimi_demo.ui.view.patch import Patch, add_html, clock, set_html, set_state
+from kimi_demo.ui.view.round_view import RoundView
+
+
+class RunView:
+    """The live view of one run in the element `run-{run_id}`.
+
+    titled: name the rounds (tool conversations); a chat turn has one and needs no name.
+    """
+
+    def __init__(self, run_id: str, texts: Texts, *, titled: bool = False) -> None:
+        self.key = f"run-{run_id}"
+        self._texts = texts
+        self._titled = titled
+        self._rounds: list[RoundView] = []
+        self._pending: list[Patch] = []
+        self._failed: Failed | None = None
+        self._max_tokens: int | None = None
+        self._waiting = True
+
+    def skeleton(self) -> str:
+        """The empty element; patches fill it."""
+        key = self.key
+        return (
+            f'<article class="run" id="{key}" data-state="running"><div class="question" id="{key}-question" dir="auto"></div>'
+            f'<div class="reply"><div class="phase" id="{key}-phase" role="status">{self._phase(Phase("waiting"), 0.0)}</div>'
+            f'<div class="rounds" id="{key}-rounds"></div><div class="ending" id="{key}-ending"></div></div></article>'
+        )
+
+    def take(self, entries: Iterable[Timed]) -> list[Patch]:
+        """Patches that bring the browser from the last call's state to the one after `entries`."""
+        found: list[Patch] = []
+        for timed in entries:
+            self._event(timed)
+        if self._waiting and self._rounds and self._rounds[-1].reply.first_token_at is not None:
+            self._waiting = False
+            self._pending.append(set_html(f"{self.key}-phase", ""))
+        found += self._pending
+        self._pending = []
+        for view in self._rounds:
+            found += view.patches()
+        return found
+
+    def _event(self, timed: Timed) -> None:
+        match timed.event:
+            case Asked(text=text, parameters=parameters):
+                limit = parameters.get("max_tokens")
+                self._max_tokens = limit if isinstance(limit, int) else None
+                self._pending.append(set_html(f"{self.key}-question", f'<div class="bubble">{escape(text)}</div>'))
+            case Phase() as phase:
+                if phase.name.startswith("tools."):  # a remark on the conversation, which stays
+                    self._pending.append(add_html(f"{self.key}-rounds", notice_html("info", self._words(phase))))
+                else:
+                    self._pending.append(set_html(f"{self.key}-phase", self._phase(phase, timed.at)))
+            case RoundStarted(index=index):
+                self._end_round(timed.at)
+                title = self._texts.say("tools.round", number=index + 1) if self._titled else ""
+                view = RoundView(f"{self.key}-{index}", self._texts, title=title)
+                view.take(timed)
+                self._rounds.append(view)
+                self._waiting = True
+                self._pending.append(set_html(f"{self.key}-phase", self._phase(Phase("answering"), 0.0)))
+                self._flush_earlier()
+                self._pending.append(add_html(f"{self.key}-rounds", view.skeleton()))
+            case Failed() as failed:
+                self._failed = failed
+            case Ended() as ended:
+                self._end_round(timed.at)
+                self._waiting = False
+                last = self._rounds[-1].reply if self._rounds else None
+                self._pending.append(set_html(f"{self.key}-phase", ""))
+                html = ending(ended, last, self._failed, self._texts, max_tokens=self._max_tokens)
+                self._pending.append(set_html(f"{self.key}-ending", html))
+                self._pending.append(set_state(self.key, ended.state))
+            case _:
+                if self._rounds:
+                    self._rounds[-1].take(timed)
+
+    def _flush_earlier(self) -> None:
+        for view in self._rounds[:-1]:
+            self._pending += view.patches()
+
+    def _end_round(self, at: float) -> None:
+        if self._rounds:
+            self._rounds[-1].end(at)
+
+    def _words(self, phase: Phase) -> str:
+        words = self._texts.say(f"phase.{phase.name}", **phase.params)
+        return words if phase.done is None or phase.total is None else f"{words} {phase.done}/{phase.total}"
+
+    def _phase(self, phase: Phase, elapsed: float) -> str:
+        seconds = self._texts.say("thought.seconds", seconds="\0").replace("\0", clock(elapsed, running=True))
+        return f'<span class="spinner" aria-hidden="true"></span><span>{escape(self._words(phase))}</span><span class="meta">{seconds}</span>'
