@@ -1,0 +1,212 @@
+"""Any OpenAI-compatible server: finds its model, streams its replies as events."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+from kimi_demo.dialect.conversation import ChatRequest
+from kimi_demo.dialect.events import Event
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.engines.chunks import ChunkReader, ContentOpens
+from kimi_demo.engines.endpoint_discovery import Served, ask_kind, ask_models, opens_thought
+from kimi_demo.engines.endpoint_failures import Where, failure_of, rejects_stream_options
+from kimi_demo.engines.endpoint_http import make_client, make_http, usable_key
+from kimi_demo.engines.endpoint_kind import Kind, Wire
+from kimi_demo.engines.endpoint_url import candidates, root_of
+from kimi_demo.engines.port import ModelInfo
+from kimi_demo.settings import EndpointKind
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+    from openai import AsyncOpenAI, AsyncStream
+
+SILENCE_TIMEOUT_S = 600.0
+"""How long a server may say nothing: a long prompt behind a full queue takes minutes before its first token."""
+
+_ASK_TIMEOUT_S = 5.0
+
+
+class Endpoint:
+    """A connection to one server and one of its models; a `ChatPort`. Made by `connect`, ended by `aclose`; bound to its event loop.
+
+    info: the model that answers. models: all that the server lists. kind: how the server is spoken to. base_url: as found, with `/v1`.
+    """
+
+    def __init__(self, http: "AsyncClient", client: "AsyncOpenAI", where: Where, served: Served, kind: Kind, opens: bool | None) -> None:
+        self.info: ModelInfo = served.info
+        self.models: tuple[ModelInfo, ...] = served.models
+        self.kind: Kind = kind
+        self.base_url: str = where.address
+        self._http = http
+        self._client = client
+        self._where = where
+        self._wire = Wire.of(kind, served.info.id, served.owner)
+        self._opens = opens
+        self._parses: bool | None = None
+        self._never_thinks = False
+
+    @classmethod
+    async def connect(
+        cls,
+        base_url: str,
+        api_key: str | None = None,
+        kind: EndpointKind = "auto",
+        connect_timeout_s: float = 5.0,
+        *,
+        model: str | None = None,
+        silence_timeout_s: float = SILENCE_TIMEOUT_S,
+    ) -> "Endpoint":
+        """Asks the server for its models (once) and, with kind "auto", what kind of server it is.
+
+        connect_timeout_s: seconds for the connection, and again for the list of models. model: one of the listed ids; None: the first.
+        Raises `Failure` with a code of the `endpoint.` family.
+        """
+        key = usable_key(api_key)
+        bases = candidates(base_url)
+        first: Failure | None = None
+        for base in bases:
+            where = Where(base, model or "", key, connect_timeout_s, silence_timeout_s)
+            http = make_http(where)
+            try:
+                served = await ask_models(http, where, model)
+                found = kind if kind != "auto" else await ask_kind(http, where, served)
+                opens = await opens_thought(http, where, served) if found == "vllm" else None
+                where = Where(base, served.info.id, where.secret, connect_timeout_s, silence_timeout_s)
+                return cls(http, make_client(http, where), where, served, found, opens)
+            except BaseException as error:
+                await http.aclose()
+                if not isinstance(error, Failure):
+                    raise
+                first = first or error
+                # Only "there is no such thing here" says that the address may be meant without /v1.
+                if error.code not in ("endpoint.no_such_route", "endpoint.web_page", "endpoint.not_openai"):
+                    raise first from None
+        assert first is not None  # `candidates` gives at least one
+        raise first
+
+    def body(self, request: ChatRequest) -> dict[str, object]:
+        """The JSON that `stream` sends. (Once a server has rejected `stream_options`, they are left out from then on.)"""
+        return self._wire.chat_body(request)
+
+    def stream(self, request: ChatRequest) -> AsyncGenerator[Event, None]:
+        """One reply as events: ThoughtDelta, AnswerDelta, ToolCallDelta, Usage; the last two are Usage(final) and Finished.
+
+        Close it (`aclose`) or cancel the task that awaits it, and the request is closed at once, before the first token too.
+        Raises `Failure`; the events that came before stay true.
+        """
+        return self._stream("/chat/completions", lambda: self._wire.chat_body(request), self._reader(request))
+
+    def stream_raw(self, prompt: str, sampling: Sampling) -> AsyncGenerator[Event, None]:
+        """A text completion of `prompt` as it stands, without template: every character as AnswerDelta, marks included."""
+        return self._stream("/completions", lambda: self._wire.raw_body(prompt, sampling), ChunkReader())
+
+    async def complete_chat(self, request: ChatRequest) -> list[Event]:
+        """The same reply in one piece. Asked for where a streamed one lost its tool calls (vllm#54701: unstreamed they are right)."""
+        reader = self._reader(request)
+        try:
+            reply: object = await self._client.post(
+                "/chat/completions", cast_to=object, body=self._wire.chat_body(request, stream=False)
+            )
+            events = [event for event in reader.read(reply) if getattr(event, "final", True)] + reader.end()
+        except Exception as error:
+            raise failure_of(error, self._where) from None
+        self._learn(reader)
+        return events
+
+    async def count_tokens(self, request: ChatRequest) -> int | None:
+        """Tokens of the rendered prompt, tools included, counted by the server; None where it does not offer that (vLLM does)."""
+        if self.kind != "vllm":
+            return None
+        reply = await self._ask("POST", "/tokenize", self._wire.tokenize_body(request))
+        try:
+            count = reply.json().get("count") if reply is not None and reply.status_code == 200 else None
+        except (ValueError, AttributeError):
+            return None
+        return count if isinstance(count, int) else None
+
+    async def healthy(self) -> bool:
+        """Whether the server answers now: by /health where it has one, otherwise by its list of models."""
+        reply = await self._ask("GET", "/health")
+        if reply is not None and reply.status_code in (404, 405, 401, 403):
+            reply = await self._ask("GET", self.base_url + "/models")
+        return reply is not None and reply.status_code == 200
+
+    async def aclose(self) -> None:
+        """Closes the connection and every request that is still open on it."""
+        await self._http.aclose()
+
+    async def _ask(self, method: str, route: str, body: object = None) -> "Response | None":
+        """A short question beside the API; None where no answer came."""
+        import httpx2
+
+        url = route if "://" in route else root_of(self.base_url) + route
+        try:
+            return await self._http.request(method, url, json=body, timeout=_ASK_TIMEOUT_S)
+        except (httpx2.HTTPError, RuntimeError):
+            return None
+
+    def _reader(self, request: ChatRequest) -> ChunkReader:
+        return ChunkReader(self._content_opens(request.thinking))
+
+    def _content_opens(self, thinking: bool) -> ContentOpens:
+        """What `content` begins with on this server, by what it has shown until now."""
+        if not thinking or self._parses or self.kind == "moonshot":
+            return "answer"
+        if self.kind == "openai" or self._opens is False or self._never_thinks:
+            return "marked"
+        return "thought"
+
+    def _learn(self, reader: ChunkReader) -> None:
+        if reader.parses is not None:
+            self._parses = reader.parses
+        # Where the template could not be asked, one reply that ended without a thought is all there is to go by.
+        if reader.repeated and self._opens is None:
+            self._never_thinks = True
+
+    async def _stream(self, route: str, body: Callable[[], dict[str, Any]], reader: ChunkReader) -> AsyncGenerator[Event, None]:
+        """The events of one request. `read` costs no pydantic model per token: the SDK hands the parsed JSON through (cast_to=object)."""
+        read = reader.read
+        try:
+            async with await self._open(route, body) as chunks:
+                if not _is_event_stream(chunks.response):
+                    # A server that ignores `stream` answers in one piece; a web page is no answer.
+                    for event in read(await _whole(chunks.response, self._where)):
+                        yield event
+                else:
+                    async for chunk in chunks:
+                        for event in read(chunk):
+                            yield event
+                for event in reader.end():
+                    yield event
+        except Exception as error:
+            for event in reader.broken():
+                yield event
+            # `from None`: a server's message may repeat the key, and a chained traceback would print it.
+            raise failure_of(error, self._where) from None
+        self._learn(reader)
+
+    async def _open(self, route: str, body: Callable[[], dict[str, Any]]) -> "AbstractAsyncContextManager[AsyncStream[object]]":
+        """Sends the request; once more with less if the server rejects `stream_options`."""
+        from openai import AsyncStream, BadRequestError, UnprocessableEntityError
+
+        while True:
+            try:
+                return await self._client.post(route, cast_to=object, body=body(), stream=True, stream_cls=AsyncStream[object])
+            except (BadRequestError, UnprocessableEntityError) as error:
+                weaker = self._wire.asking_less()
+                if weaker is None or not rejects_stream_options(error):
+                    raise
+                self._wire = weaker
+
+
+def _is_event_stream(response: "Response") -> bool:
+    kind = response.headers.get("content-type", "")
+    return "json" not in kind and "html" not in kind
+
+
+async def _whole(response: "Response", where: Where) -> object:
+    if "html" in response.headers.get("content-type", ""):
+        raise Failure("endpoint.web_page", address=where.address)
+    await response.aread()
+    return response.json()
