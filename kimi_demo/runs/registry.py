@@ -1,0 +1,129 @@
+"""`Registry`: the runs of all people. Every look-up takes the owner; another's run is as unknown as one that never was."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from kimi_demo.dialect.events import Asked, Ended, Timed
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs.run import Run
+from kimi_demo.runs.store import Store
+
+log = logging.getLogger(__name__)
+
+MOST_KEPT_EVENTS = 200_000
+
+
+class Registry:
+    """Starts runs, finds them again, and hands every event to the store. Belongs to the event loop's thread.
+
+    max_at_once: most runs going at the same time, all owners together.
+    keep: most finished runs held in memory (and at most MOST_KEPT_EVENTS of their events); older ones are read from the store.
+    """
+
+    def __init__(self, store: Store, max_at_once: int, keep: int = 64) -> None:
+        self._store = store
+        self._max_at_once = max_at_once
+        self._keep = keep
+        self._live: dict[str, Run] = {}
+        self._finished: OrderedDict[str, Run] = OrderedDict()
+        self._closing = False
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    def start(
+        self, owner: str, kind: str, work: Callable[[Run], Awaitable[None]], *, title: str, asked: Asked, group: str | None = None
+    ) -> Run:
+        """A new run that does `work`. What it asks comes first in its list, with the parameters that a person chose.
+
+        The run ends as done when `work` returns, as failed when it raises, as stopped when it is cancelled.
+        Raises Failure: runs.too_many (limit), runs.closing.
+        """
+        if self._closing:
+            raise Failure("runs.closing")
+        if len(self._live) >= self._max_at_once:
+            raise Failure("runs.too_many", limit=self._max_at_once)
+        run = Run(owner=owner, kind=kind, title=title, group=group, on_append=self._appended)
+        self._live[run.id] = run
+        self._store.add(run)
+        run.append(asked)
+        run.start(work)
+        return run
+
+    async def get(self, run_id: str, owner: str) -> Run:
+        """The run, going or finished. Raises Failure: runs.unknown (also when it is another's), store.corrupt."""
+        run = self._in_memory(run_id)
+        if run is None:
+            loaded = await asyncio.to_thread(self._store.load, run_id, owner)
+            run = self._in_memory(run_id) or loaded  # another look-up may have been faster; then all share its object
+            if run is not None and run is loaded:
+                self._remember(run)
+        if run is None or run.owner != owner:
+            raise Failure("runs.unknown")
+        return run
+
+    async def group(self, group_id: str, owner: str) -> list[Run]:
+        """The owner's runs of a group, in order of creation."""
+        return [await self.get(run_id, owner) for run_id in await self._ids(owner, group=group_id)]
+
+    async def latest(self, owner: str, kind: str) -> Run | None:
+        """The owner's newest run of a kind, going or finished."""
+        ids = await self._ids(owner, kind=kind)
+        return await self.get(ids[-1], owner) if ids else None
+
+    def active(self, owner: str, kind: str | None = None) -> list[Run]:
+        """The owner's runs that are going (of a kind, or of any), in order of creation."""
+        return [run for run in self._live.values() if run.owner == owner and kind in (None, run.kind)]
+
+    async def delete(self, run_id: str, owner: str) -> None:
+        """Removes a run of one's own from memory and disk; one that is going is stopped first. Raises Failure: runs.unknown."""
+        run = await self.get(run_id, owner)
+        run.cancel()
+        await run.wait()
+        self._finished.pop(run_id, None)
+        await asyncio.to_thread(self._store.delete, run_id)
+
+    async def aclose(self) -> None:
+        """Stops every run and waits until the store has written all of it. Nothing starts after this."""
+        self._closing = True
+        going = list(self._live.values())
+        for run in going:
+            run.cancel()
+        for run in going:
+            await run.wait()
+        await asyncio.to_thread(self._store.flush)
+
+    def _appended(self, run: Run, timed: Timed) -> None:
+        self._store.write(run.id, timed)
+        if isinstance(timed.event, Ended):
+            self._live.pop(run.id, None)
+            self._remember(run)
+
+    def _in_memory(self, run_id: str) -> Run | None:
+        run = self._live.get(run_id)
+        if run is None and run_id in self._finished:
+            self._finished.move_to_end(run_id)
+            run = self._finished[run_id]
+        return run
+
+    def _remember(self, run: Run) -> None:
+        self._finished[run.id] = run
+        events = sum(len(kept.entries) for kept in self._finished.values())
+        while len(self._finished) > 1 and (len(self._finished) > self._keep or events > MOST_KEPT_EVENTS):
+            _, oldest = self._finished.popitem(last=False)
+            events -= len(oldest.entries)
+
+    async def _ids(self, owner: str, *, kind: str | None = None, group: str | None = None) -> list[str]:
+        """Ids in order of creation. A run reaches the disk a moment after its start, so those in memory are added."""
+        stored = await asyncio.to_thread(self._store.ids, owner, kind=kind, group=group)
+        known = set(stored)
+        in_memory = sorted((*self._finished.values(), *self._live.values()), key=lambda run: run.created_at)
+        new = [
+            run.id
+            for run in in_memory
+            if run.id not in known and run.owner == owner and kind in (None, run.kind) and group in (None, run.group)
+        ]
+        return stored + new

@@ -1,0 +1,247 @@
+"""`Store`: runs on disk, in one SQLite file. Writing happens on a thread of its own and never holds up a run."""
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from kimi_demo.dialect.events import Ended, Timed
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs.merge import merged
+from kimi_demo.runs.rows import event_of, text_of
+from kimi_demo.runs.run import Run
+from kimi_demo.runs.schema import MIGRATIONS, migrate
+
+log = logging.getLogger(__name__)
+
+COMMIT_EVERY_S = 0.4
+MOST_WAITING_EVENTS = 500_000
+
+INSERT_RUN = 'INSERT OR IGNORE INTO runs (id, owner, kind, "group", title, created_at) VALUES (?, ?, ?, ?, ?, ?)'
+INSERT_EVENT = "INSERT INTO events (run, seq, at, event) VALUES (?, (SELECT ifnull(max(seq) + 1, 0) FROM events WHERE run = ?1), ?, ?)"
+
+
+@dataclass
+class _Waiting:
+    """What is to be written at the next commit."""
+
+    runs: list[tuple[str | None, ...]] = field(default_factory=list)
+    events: dict[str, list[Timed]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.events)
+
+
+class Store:
+    """Opens (or makes, or migrates) the file; runs that were going when the last application died get `Ended("interrupted")`.
+
+    Events are on disk at most a second after `write`, `Ended` at once; a process that is killed loses no more than that.
+    When writing fails (a full disk), runs go on in memory, `trouble` says why, and writing is tried again until it works.
+    `load` and `ids` may be called from any thread, several at once.
+
+    Raises Failure: store.newer (found, known), store.foreign, store.corrupt (path, error), store.unusable (path, error).
+    """
+
+    def __init__(self, path: Path, *, commit_every: float = COMMIT_EVERY_S, migrations: Sequence[str] = MIGRATIONS) -> None:
+        self._path = path
+        self._commit_every = commit_every
+        self._waiting = _Waiting()
+        self._given_up: set[str] = set()
+        self._lock = threading.Lock()  # guards _waiting and _given_up
+        self._wake = threading.Condition(self._lock)
+        self._urgent = False
+        self._closing = False
+        self._writing = threading.Lock()  # held over a commit
+        self._trouble: Failure | None = None
+        self._connection = self._open(migrations)
+        self._thread = threading.Thread(target=self._write_until_closed, name="run store", daemon=True)
+        self._thread.start()
+
+    @property
+    def trouble(self) -> Failure | None:
+        """Why nothing reaches the disk at the moment; None while all is well."""
+        return self._trouble
+
+    def add(self, run: Run) -> None:
+        """Makes a run known, before its first event."""
+        row = (run.id, run.owner, run.kind, run.group, run.title, run.created_at.isoformat())
+        with self._lock:
+            self._waiting.runs.append(row)
+
+    def write(self, run_id: str, timed: Timed) -> None:
+        """Takes an event. Costs an append; the disk is the other thread's business."""
+        with self._wake:
+            if run_id in self._given_up:
+                return
+            first = not self._waiting.events
+            self._waiting.events.setdefault(run_id, []).append(timed)
+            if isinstance(timed.event, Ended):
+                self._urgent = True
+            if first or self._urgent:
+                self._wake.notify()
+
+    def load(self, run_id: str, owner: str) -> Run | None:
+        """The owner's run as it was written; None when there is none. Raises Failure: store.corrupt."""
+        self.flush()
+        with self._reading() as connection:
+            found = connection.execute(
+                'SELECT nr, kind, "group", title, created_at FROM runs WHERE id = ? AND owner = ?', (run_id, owner)
+            ).fetchone()
+            if found is None:
+                return None
+            nr, kind, group, title, created_at = found
+            rows = connection.execute("SELECT at, event FROM events WHERE run = ? ORDER BY seq", (nr,))
+            entries = [Timed(at, event_of(text)) for at, text in rows]
+        if not entries or not isinstance(entries[-1].event, Ended):
+            # Only after trouble with the disk: what came later is lost, and nobody works on this run any more.
+            entries.append(Timed(entries[-1].at if entries else 0.0, Ended("interrupted")))
+        return Run(
+            id=run_id, owner=owner, kind=kind, group=group, title=title, created_at=datetime.fromisoformat(created_at), entries=entries
+        )
+
+    def ids(self, owner: str, *, kind: str | None = None, group: str | None = None) -> list[str]:
+        """Ids of the owner's runs (of a kind, of a group), in order of creation, as far as they are on disk."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                'SELECT id FROM runs WHERE owner = ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR "group" = ?3) ORDER BY nr',
+                (owner, kind, group),
+            )
+            return [run_id for (run_id,) in rows]
+
+    def delete(self, run_id: str) -> None:
+        """Removes a run and all its events. Raises Failure: store.unusable."""
+        self.flush()
+        with self._writing, self._told_as_failure():
+            self._connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+
+    def flush(self) -> None:
+        """Writes what waits, now, and returns when that is done (or has failed: see `trouble`)."""
+        self._commit()
+
+    def close(self) -> None:
+        """Writes what waits and closes the file. Nothing may be written after this."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+        self._connection.close()
+
+    # Writing
+
+    def _write_until_closed(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._closing)
+                # Trouble waits as well: an urgent event must not try a full disk in a tight loop.
+                self._wake.wait_for(lambda: self._closing or (self._urgent and self._trouble is None), timeout=self._commit_every)
+                self._urgent = False
+                closing = self._closing
+            self._commit()
+            if closing:
+                return
+
+    def _commit(self) -> None:
+        with self._writing:
+            with self._lock:
+                batch, self._waiting = self._waiting, _Waiting()
+            if not batch:
+                return
+            try:
+                self._write(batch)
+            except sqlite3.Error as error:
+                self._keep(batch)
+                if self._trouble is None:
+                    log.error("Runs cannot be written to %s: %s", self._path, error)
+                self._trouble = Failure("store.write", path=self._path, error=error)
+            else:
+                if self._trouble is not None:
+                    log.warning("Runs are written to %s again", self._path)
+                self._trouble = None
+
+    def _write(self, batch: _Waiting) -> None:
+        with self._transaction() as connection:
+            connection.executemany(INSERT_RUN, batch.runs)
+            for run_id, entries in batch.events.items():
+                found = connection.execute("SELECT nr FROM runs WHERE id = ?", (run_id,)).fetchone()
+                if found is None:
+                    continue  # deleted meanwhile
+                nr = found[0]
+                connection.executemany(INSERT_EVENT, [(nr, item.at, text_of(item.event)) for item in merged(entries)])
+                last = entries[-1].event
+                if isinstance(last, Ended):
+                    connection.execute("UPDATE runs SET ended = ? WHERE nr = ?", (last.state, nr))
+
+    def _keep(self, batch: _Waiting) -> None:
+        """Puts a batch that could not be written back in front. When too much waits, its runs are given up: what is on disk of a
+        run is always its beginning, never a text with a hole."""
+        with self._lock:
+            later = self._waiting
+            batch.runs += later.runs
+            for run_id, entries in later.events.items():
+                batch.events.setdefault(run_id, []).extend(entries)
+            if sum(len(entries) for entries in batch.events.values()) > MOST_WAITING_EVENTS:
+                self._given_up |= batch.events.keys()
+                batch = _Waiting(runs=batch.runs)
+            self._waiting = batch
+
+    # The file
+
+    def _open(self, migrations: Sequence[str]) -> sqlite3.Connection:
+        with self._told_as_failure():
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            try:
+                migrate(connection, migrations)
+                connection.execute("PRAGMA journal_mode = WAL")
+                # NORMAL: a commit survives the death of the process, and an outage costs at most the last commits, never the file.
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute("PRAGMA foreign_keys = ON")
+                connection.execute("PRAGMA secure_delete = ON")  # what a person deletes is gone from the file, too
+                self._mark_interrupted(connection)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    def _mark_interrupted(self, connection: sqlite3.Connection) -> None:
+        ended = Ended("interrupted")
+        with _transaction(connection):
+            for (nr,) in connection.execute("SELECT nr FROM runs WHERE ended IS NULL").fetchall():
+                (at,) = connection.execute("SELECT ifnull(max(at), 0.0) FROM events WHERE run = ?", (nr,)).fetchone()
+                connection.execute(INSERT_EVENT, (nr, at, text_of(ended)))
+                connection.execute("UPDATE runs SET ended = ? WHERE nr = ?", (ended.state, nr))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with _transaction(self._connection):
+            yield self._connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection of the reader's own: in WAL mode readers and the writer do not wait for one another."""
+        with self._told_as_failure(), closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            yield connection
+
+    @contextmanager
+    def _told_as_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise Failure("store.unusable", path=self._path, error=error) from error
+        except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: an event that is no event
+            raise Failure("store.corrupt", path=self._path, error=" ".join(str(error).split())[:200]) from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk has rolled back by itself
+            connection.execute("ROLLBACK")
+        raise
