@@ -25,7 +25,8 @@ def _decimal(value: Any) -> Any:
 
 
 Integer = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
-Number = Annotated[Decimal, BeforeValidator(_decimal), Field(allow_inf_nan=False), WithJsonSchema({"type": "number"})]
+# allow_inf_nan stands before the validator: after it, pydantic would judge by the nearest float, and 1e400 would be infinite.
+Number = Annotated[Decimal, Field(allow_inf_nan=False), BeforeValidator(_decimal), WithJsonSchema({"type": "number"})]
 
 
 class Summands(Arguments):
