@@ -16,7 +16,8 @@ def _field(default: Any, group: str, help: str, **constraints: Any) -> Any:
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="KIMI_DEMO_", env_file=".env", extra="ignore", frozen=True)
+    # An empty variable is one that is not set: that is how compose files pass on what nobody gave.
+    model_config = SettingsConfigDict(env_prefix="KIMI_DEMO_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
 
     model: str | None = _field(None, "Model", "Folder or hub id of the model to serve, for example /data/Kimi-K2.5. Without it: the rehearsal model.")
     model_source: Literal["huggingface", "modelscope"] = _field("huggingface", "Model", "Hub that a model id (not a folder) is fetched from.")

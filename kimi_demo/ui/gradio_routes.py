@@ -35,7 +35,6 @@ _OPEN = (
     "cancel",
     "call/",  # API clients
     "run/",  # events with queue=False
-    "file=",  # downloads that a handler offered
 )
 _CLOSED = ("/login", "/logout", "/monitoring", "/docs", "/redoc", "/openapi.json")
 
@@ -47,7 +46,7 @@ def is_open(path: str, query: Mapping[str, str]) -> bool:
     if not _below(path, PREFIX):
         return not any(_below(path, closed) for closed in _CLOSED)
     rest = path[len(PREFIX) :].strip("/")
-    if rest.startswith("file="):
+    if rest.startswith("file="):  # downloads that a handler offered
         return "://" not in rest and not rest[len("file=") :].lstrip("/").lower().startswith(("http:", "https:"))
     return any(rest.startswith(known) if known.endswith("/") else rest == known for known in _OPEN)
 

@@ -1,0 +1,59 @@
+"""The command line: picks the command, imports only that one, and turns what goes wrong into one line.
+
+A command is a module with `add_parser(subparsers)`, which adds its parser and sets `handler`: arguments → exit code.
+"""
+
+import logging
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from kimi_demo import __version__
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.flags import BadSetting, OneLineParser, joined
+from kimi_demo.ui.texts import texts
+
+# name → module; what each does is under `cli.<name>` in the texts.
+COMMANDS = {
+    "ui": "kimi_demo.ui.command",
+    "rehearsal": "kimi_demo.engines.rehearsal.command",
+}
+DEFAULT = "ui"
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m kimi_demo") -> int:
+    """Run one command and return its exit code: 0 done, 1 failed, 2 asked for something impossible, 130 interrupted."""
+    given = joined(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] not in COMMANDS:
+        given = [DEFAULT, *given]
+    try:
+        return _run(given, prog)
+    except BadSetting as bad:
+        for line in bad.lines:
+            print(f"{prog}: error: {line}", file=sys.stderr)
+        return 2
+    except Failure as failure:
+        print(f"{prog}: {texts().sentence(failure)}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        logging.getLogger(__name__).exception("unexpected")
+        print(f"{prog}: {texts().sentence(Failure('unexpected', error=error))}", file=sys.stderr)
+        return 1
+
+
+def _run(given: list[str], prog: str) -> int:
+    parser = OneLineParser(prog=prog, allow_abbrev=False)
+    commands = parser.add_subparsers(metavar="{" + ",".join(COMMANDS) + "}", required=True)
+    import_module(COMMANDS[given[0]]).add_parser(commands)
+    for command in commands.choices.values():
+        command.add_argument("--version", action="version", version=f"kimi_demo {__version__}")
+        command.epilog = command.epilog or _other_commands(given[0], prog)
+    args = parser.parse_args(given)
+    return int(args.handler(args) or 0)
+
+
+def _other_commands(chosen: str, prog: str) -> str:
+    say = texts().say
+    return "Other commands: " + "; ".join(f"{prog} {name} ({say(f'cli.{name}')})" for name in COMMANDS if name != chosen)
