@@ -1,4 +1,4 @@
-"""Remake the four requirements files from pyproject.toml: `.venv/bin/python scripts/lock.py` (needs `uv` on the PATH and the package index).
+"""Remake the four requirements files from pyproject.toml: `.venv/bin/python scripts/lock.py`, with `uv` on the PATH.
 
 Versions already in a file are kept unless pyproject.toml forbids them; `--upgrade` takes the newest of everything.
 """
@@ -69,7 +69,13 @@ PAGE = Lock(
     ANYWHERE,
     "The page alone, for `--base-url`: no vllm, no torch. Linux, macOS and Windows.",
 )
-TEST = Lock("requirements-test.txt", ("test",), ANYWHERE, "What the tests and `make lint` need on top: `pip install --no-deps -r requirements-test.txt`.", application=False)
+TEST = Lock(
+    "requirements-test.txt",
+    ("test",),
+    ANYWHERE,
+    "What the tests and `make lint` need on top: `pip install --no-deps -r requirements-test.txt`.",
+    application=False,
+)
 
 
 def main() -> int:
@@ -107,7 +113,8 @@ def wanted(lock: Lock) -> list[str]:
 def resolve(uv: str, lock: Lock, kept: list[str]) -> list[str]:
     """The whole closure, one exact version a package. uv takes the versions in its output file as a preference, never as a condition."""
     systems = [f"{system} and python_version < '3.14'" for system in lock.systems]
-    project = f'[project]\nname = "lock"\nversion = "0"\nrequires-python = ">=3.11,<3.14"\n[tool.uv]\nenvironments = {json.dumps(systems)}\n'
+    project = '[project]\nname = "lock"\nversion = "0"\nrequires-python = ">=3.11,<3.14"\n'
+    project += f"[tool.uv]\nenvironments = {json.dumps(systems)}\n"
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "pyproject.toml").write_text(project, encoding="utf-8")
