@@ -19,24 +19,37 @@ class Settings(BaseSettings):
     # An empty variable is one that is not set: that is how compose files pass on what nobody gave.
     model_config = SettingsConfigDict(env_prefix="KIMI_DEMO_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
 
-    model: str | None = _field(None, "Model", "Folder or hub id of the model to serve, for example /data/Kimi-K2.5. Without it: the rehearsal model.")
-    model_source: Literal["huggingface", "modelscope"] = _field("huggingface", "Model", "Hub that a model id (not a folder) is fetched from.")
-    tensor_parallel_size: int | None = _field(None, "Model", "GPUs to split the model over. Default: 8 with --model, 1 for the rehearsal model.", ge=1)
+    model: str | None = _field(
+        None, "Model", "Folder or hub id of the model to serve, for example /data/Kimi-K2.5. Without it: the rehearsal model."
+    )
+    model_source: Literal["huggingface", "modelscope"] = _field(
+        "huggingface", "Model", "Hub that a model id (not a folder) is fetched from."
+    )
+    tensor_parallel_size: int | None = _field(
+        None, "Model", "GPUs to split the model over. Default: 8 with --model, 1 for the rehearsal model.", ge=1
+    )
     max_model_len: int = _field(8192, "Model", "Context length in tokens: prompt, thought and answer together.", ge=64)
     gpu_memory_utilization: float = _field(0.92, "Model", "Share of each GPU's memory that vLLM takes.", gt=0, le=1)
     cpu_kv_cache_gb: int = _field(1, "Model", "GiB of memory for the KV cache when vLLM runs on a CPU.", ge=1)
     vllm_args: str = _field("", "Model", "Extra arguments for vLLM, in one string, for example '--enable-expert-parallel'.")
 
-    base_url: str | None = _field(None, "Existing server", "Base URL of an OpenAI-compatible server to use instead of starting one, for example http://host:8000/v1.")
+    base_url: str | None = _field(
+        None, "Existing server", "Base URL of an OpenAI-compatible server to use instead of starting one, for example http://host:8000/v1."
+    )
     api_key: SecretStr | None = _field(None, "Existing server", "Its API key. Better given as a variable: flags show in the process list.")
-    endpoint_kind: EndpointKind = _field("auto", "Existing server", "How that server switches thinking: vllm (also SGLang), moonshot, openai. auto asks it.")
+    endpoint_kind: EndpointKind = _field(
+        "auto", "Existing server", "How that server switches thinking: vllm (also SGLang), moonshot, openai. auto asks it."
+    )
     connect_timeout_s: float = _field(5.0, "Existing server", "Seconds to wait for a connection.", gt=0)
 
     host: str = _field("127.0.0.1", "Page", "Address to listen on. Anything but loopback needs --auth.")
     port: int = _field(7860, "Page", "Port of the page.", ge=0, le=65535)
     share: bool = _field(False, "Page", "Make a public link through Gradio's share service. Needs --auth.")
     auth: SecretStr | None = _field(None, "Page", "USER:PASSWORD that visitors must give.")
-    allowed_hosts: str = _field("", "Page", "More host names under which the page may be opened, separated by commas (a reverse proxy's name, for example).")
+    language: Literal["en", "zh"] = _field("en", "Page", "Language of the page.")
+    allowed_hosts: str = _field(
+        "", "Page", "More host names under which the page may be opened, separated by commas (a reverse proxy's name, for example)."
+    )
 
     data: Path = _field(Path("data"), "Data", "Folder for runs, the built rehearsal model and logs.")
     max_prompt_chars: int = _field(400_000, "Limits", "Longest prompt that the page accepts, in characters.", ge=1)

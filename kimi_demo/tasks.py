@@ -6,6 +6,7 @@ from contextlib import aclosing
 from kimi_demo.dialect.conversation import ChatRequest, Message
 from kimi_demo.dialect.events import RoundStarted
 from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.engines.room import fit
@@ -33,7 +34,13 @@ async def use_tools(run: Run, engine: ChatEngine, request: ChatRequest, toolbox:
     )
 
 
-async def batch(run: Run, engine: OfflineEngine, rows: Sequence[Sequence[Message]], sampling: Sampling, *, thinking: bool) -> None:
-    """Every row through the in-process engine, loading it first when needed."""
+async def batch(
+    run: Run, engine: OfflineEngine, lease: Lease, rows: Sequence[Sequence[Message]], sampling: Sampling, *, thinking: bool, takeover: bool
+) -> None:
+    """Every row through the in-process engine, loading it first when needed.
+
+    takeover: whether the chat server may be stopped for it where both want the same GPUs.
+    """
+    await lease.acquire("batch", engine.unload, takeover=takeover)
     await engine.load(run.append)
-    await engine.generate(rows, sampling, thinking=thinking, emit=run.append)
+    await engine.generate(rows, sampling, thinking, run.append)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from kimi_demo.dialect.events import Event, Phase
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.model_folder import ModelFolder
@@ -32,9 +33,10 @@ class ChatEngine:
     somebody asks; a server of our own that failed stays failed until `restart`, since a new start costs minutes.
     """
 
-    def __init__(self, settings: Settings, folder: ModelFolder) -> None:
+    def __init__(self, settings: Settings, folder: ModelFolder, lease: Lease) -> None:
         self._settings = settings
         self._folder = folder
+        self._lease = lease
         self._server: Server | None = None
         self._endpoint: Endpoint | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -63,7 +65,7 @@ class ChatEngine:
 
     async def ready(self, on_event: Callable[[Event], None]) -> Endpoint:
         """The connection, once there is one; its phases meanwhile go to `on_event`. Raises the Failure of a failed start."""
-        if self.state.name == "off" or (self.state.name == "failed" and self.remote):
+        if self.state.name == "off" or (self.state.name == "failed" and self._may_heal()):
             self.start()
         told: Phase | None = None
         while True:
@@ -78,6 +80,11 @@ class ChatEngine:
                 told = state.phase
                 on_event(told)
             await changed.wait()
+
+    def _may_heal(self) -> bool:
+        """Whether asking again costs little and may well succeed: a remote server, or GPUs that the batch engine held."""
+        failure = self.state.failure
+        return self.remote or (failure is not None and failure.code == "accelerators.held")
 
     async def restart(self) -> None:
         await self.stop()
@@ -95,6 +102,7 @@ class ChatEngine:
         if self._server is not None:
             await self._server.stop()
             self._server = None
+        self._lease.release("chat")
         self._set(EngineState("off", time.monotonic()))
 
     async def _start(self) -> None:
@@ -113,6 +121,7 @@ class ChatEngine:
         )
 
     async def _launch(self) -> Endpoint:
+        await self._lease.acquire("chat", self.stop)
         path = await self._folder.path(self._phase)
         self._server = await Server.start(Launch.from_settings(self._settings, path), self._phase)
         self._watching = asyncio.create_task(self._watch(self._server), name="chat-engine-watch")
@@ -122,7 +131,7 @@ class ChatEngine:
         """A server that ends by itself is a failure that people are told of at once."""
         code = await server.wait_exit()
         last = next((line for line in reversed(server.log_tail(50)) if line.strip()), "")
-        self._set(EngineState("failed", time.monotonic(), failure=Failure("server.died", code=code, last=last)))
+        self._set(EngineState("failed", time.monotonic(), failure=Failure("server.died", exit_code=code, last=last)))
 
     def _phase(self, event: Event) -> None:
         if isinstance(event, Phase):

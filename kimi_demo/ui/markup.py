@@ -9,6 +9,7 @@ import nh3
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -20,12 +21,14 @@ from pygments.util import ClassNotFound
 
 _SAFE_LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _MATH_TAGS = set(
-    "math mrow mi mn mo ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover mtable mtr mtd mstyle mpadded mphantom menclose".split()
+    "math mrow mi mn mo ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover "
+    "mtable mtr mtd mstyle mpadded mphantom menclose".split()
 )
 _MATH_ATTRIBUTES = {
     "*": set(
-        "display displaystyle mathvariant stretchy fence form separator minsize maxsize lspace rspace width height depth linethickness "
-        "columnalign columnspacing rowspacing columnlines rowlines accent accentunder movablelimits largeop symmetric notation scriptlevel".split()
+        "display displaystyle mathvariant stretchy fence form separator minsize maxsize lspace rspace width height depth "
+        "linethickness columnalign columnspacing rowspacing columnlines rowlines accent accentunder movablelimits largeop "
+        "symmetric notation scriptlevel".split()
     )
 }
 _HIGHLIGHT_LIMIT = 40_000
@@ -51,7 +54,8 @@ def _parser() -> MarkdownIt:
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(texmath_plugin, delimiters="brackets")
     parser.use(amsmath_plugin)
-    parser.validateLink = lambda url: bool(_SAFE_LINK.match(url.strip()))
+    parser.inline.ruler.before("escape", "math_brackets_in_text", _brackets_in_text)
+    parser.validateLink = lambda url: bool(_SAFE_LINK.match(url.strip()))  # the library's own hook for this
     rules: dict[str, Any] = {
         "link_open": _link_open,
         "image": _image,
@@ -65,6 +69,19 @@ def _parser() -> MarkdownIt:
     for name, rule in rules.items():
         parser.add_render_rule(name, rule)
     return parser
+
+
+def _brackets_in_text(state: StateInline, silent: bool) -> bool:
+    r"""`\[…\]` in the middle of a paragraph, which the plugin knows only as a block of its own."""
+    if not state.src.startswith("\\[", state.pos):
+        return False
+    end = state.src.find("\\]", state.pos + 2, state.posMax)
+    if end < 0:
+        return False
+    if not silent:
+        state.push("math_inline_double", "math", 0).content = state.src[state.pos + 2 : end]
+    state.pos = end + 2
+    return True
 
 
 def _link_open(self: RendererHTML, tokens: list[Token], index: int, options: Any, env: Any) -> str:

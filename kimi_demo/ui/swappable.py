@@ -15,7 +15,7 @@ class Swappable:
     """An ASGI application whose inside comes later.
 
     Until `swap`, a browser gets the starting page and everything else (an API client's first call) waits; after `close`,
-    open streams are ended and whoever comes is told so.
+    open streams are ended and whoever comes is told so. /healthz says which of the first two it is.
     """
 
     def __init__(self) -> None:
@@ -57,14 +57,21 @@ class Swappable:
             await reply.end(scope, receive, _closing(Request(scope)))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._app is None and not self._closed:
-            early = _early(Request(scope))
-            if early is not None:
-                await early(scope, receive, send)
-                return
-            await self._there.wait()
+        early = None if self._closed else self._own_answer(Request(scope))
+        if early is not None:
+            await early(scope, receive, send)
+            return
+        await self._there.wait()
         if self._app is not None and not self._closed:
             await self._app(scope, receive, send)
+
+    def _own_answer(self, request: Request) -> Response | None:
+        """Health, and what can be said before the page is there."""
+        if request.url.path == HEALTH:
+            return JSONResponse({"status": "ready" if self._app else "starting"}, headers={"cache-control": "no-store"})
+        if self._app is None and request.url.path == "/" and request.method in ("GET", "HEAD"):
+            return starting_page(request.headers.get("accept-language", ""))
+        return None
 
 
 class _Reply:
@@ -85,15 +92,6 @@ class _Reply:
             await instead(scope, receive, self._send)
         elif not self._finished:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _early(request: Request) -> Response | None:
-    """What can be answered before the page is there."""
-    if request.url.path == HEALTH:
-        return JSONResponse({"status": "starting"})
-    if request.url.path == "/" and request.method in ("GET", "HEAD"):
-        return starting_page(request.headers.get("accept-language", ""))
-    return None
 
 
 def _closing(request: Request) -> Response:

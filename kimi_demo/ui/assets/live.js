@@ -88,7 +88,7 @@
     const whole = [...box.querySelectorAll(":scope > [data-run]")].filter((each) => each.dataset.whole);
     const after = whole.length && box.dataset.group ? whole[whole.length - 1].dataset.run : "";
     const query = new URLSearchParams({ after, group: box.dataset.group || "", language: document.documentElement.lang || "" });
-    const stream = new EventSource(`live/${kind}?${query}`);
+    const stream = new EventSource(`kimi/live/${kind}?${query}`);
     streams.set(kind, stream);
     stream.addEventListener("start", (message) => start(kind, JSON.parse(message.data)));
     stream.addEventListener("message", (message) => patch(kind, JSON.parse(message.data)));
@@ -132,7 +132,7 @@
   async function badge() {
     let wait = 10000;
     try {
-      const answer = await fetch("badge", { cache: "no-store" });
+      const answer = await fetch("kimi/badge", { cache: "no-store" });
       if (answer.ok) {
         const { html, settled } = await answer.json();
         const element = byId("model-badge")?.querySelector(".live");

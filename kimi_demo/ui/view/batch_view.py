@@ -6,8 +6,9 @@ from html import escape
 from kimi_demo.dialect.events import Asked, BatchProgress, BatchStarted, Ended, Failed, Phase, RowFinished, Timed
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import failure_html, notice_html
-from kimi_demo.ui.view.patch import Patch, add_html, clock, set_html, set_state
+from kimi_demo.ui.view.patch import Patch, add_html, set_html, set_state, spinner
 from kimi_demo.ui.view.round_view import clipped
+from kimi_demo.ui.view.words import phase_words, seconds_html
 
 
 class BatchView:
@@ -17,8 +18,7 @@ class BatchView:
         self.run_id = run_id
         self.key = f"run-{run_id}"
         self._texts = texts
-        self._phase = self._words(Phase("waiting"))
-        self._phase_at = 0.0
+        self._phase = phase_words(Phase("waiting"), texts)
         self._rows = 0
         self._finished = 0
         self._progress = BatchProgress(0, 0, 0, 0)
@@ -29,11 +29,13 @@ class BatchView:
         self._started_at: float | None = None
 
     def skeleton(self) -> str:
-        heads = "".join(f"<th>{escape(self._texts.say(f'batch.column.{name}'))}</th>" for name in ("row", "prompt", "thought", "answer", "finish", "tokens"))
+        columns = ("row", "prompt", "thought", "answer", "finish", "tokens")
+        heads = "".join(f"<th>{escape(self._texts.say(f'batch.column.{name}'))}</th>" for name in columns)
         key = self.key
+        table = f'<table><thead><tr>{heads}</tr></thead><tbody id="{key}-rows"></tbody></table>'
         return (
             f'<article class="batch" id="{key}" data-state="running"><div id="{key}-head"></div><div id="{key}-ending"></div>'
-            f'<div class="table-scroll" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody id="{key}-rows"></tbody></table></div></article>'
+            f'<div class="table-scroll" tabindex="0">{table}</div></article>'
         )
 
     def take(self, entries: Iterable[Timed]) -> list[Patch]:
@@ -51,7 +53,7 @@ class BatchView:
                 case BatchProgress() as progress:
                     self._progress = progress
                 case Phase() as phase:
-                    self._phase, self._phase_at = self._words(phase), timed.at
+                    self._phase = phase_words(phase, self._texts)
                 case Failed() as failed:
                     self._failed = failed
                 case Ended() as ended:
@@ -80,11 +82,11 @@ class BatchView:
             parts.append(texts.say("batch.running", running=self._progress.running, waiting=self._progress.waiting))
         phase = ""
         if self._phase and running:
-            ticking = texts.say("thought.seconds", seconds="\0").replace("\0", clock(self._at, running=True))
-            phase = f'<div class="phase" role="status"><span class="spinner"></span><span>{escape(self._phase)}</span><span class="meta">{ticking}</span></div>'
+            ticking = seconds_html(self._at, texts, running=True)
+            phase = f'<div class="phase" role="status">{spinner(escape(self._phase), ticking)}</div>'
         export = ""
         if self._finished:
-            export = f'<a class="export" href="export/{self.run_id}.jsonl" download>{escape(texts.say("batch.download"))}</a>'
+            export = f'<a class="export" href="kimi/export/{self.run_id}.jsonl" download>{escape(texts.say("batch.download"))}</a>'
         figures = "".join(f"<span>{escape(part)}</span>" for part in parts)
         bar = f'<progress max="100" value="{share:.1f}" aria-label="{escape(parts[0])}"></progress>'
         return f'{phase}{bar}<div class="numbers">{figures}{export}</div>'
@@ -97,7 +99,11 @@ class BatchView:
         else:
             thought = "–" if row.reasoning is None else self._folded(row.reasoning)
             cut = row.finish_reason == "length" and not row.answer.strip()
-            answer = f'<em>{escape(texts.say("batch.cut_off_in_thought"))}</em>' if cut else f'<div class="cell">{escape(clipped(row.answer))}</div>'
+            answer = (
+                f"<em>{escape(texts.say('batch.cut_off_in_thought'))}</em>"
+                if cut
+                else f'<div class="cell">{escape(clipped(row.answer))}</div>'
+            )
             cells = f'<td>{thought}</td><td dir="auto">{answer}</td><td><code>{escape(row.finish_reason or "–")}</code></td>'
         prompt = f'<td dir="auto"><div class="cell">{escape(clipped(row.prompt))}</div></td>'
         tokens = f'<td class="count">{row.prompt_tokens} + {row.completion_tokens}</td>'
@@ -113,7 +119,3 @@ class BatchView:
         if ended.state in ("stopped", "interrupted"):
             return notice_html("info", self._texts.say(f"batch.{ended.state}", done=self._finished, total=self._rows))
         return ""
-
-    def _words(self, phase: Phase) -> str:
-        words = self._texts.say(f"phase.{phase.name}", **phase.params)
-        return words if phase.done is None or phase.total is None else f"{words} {phase.done}/{phase.total}"

@@ -3,11 +3,12 @@
 from html import escape
 
 from kimi_demo.dialect.events import Ended, Failed
+from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import Reply
 from kimi_demo.ui.texts import Texts
 
 
-def failure_html(failed: Failed, texts: Texts) -> str:
+def failure_html(failed: Failed | Failure, texts: Texts) -> str:
     what, hint = texts.failure(failed.code, failed.params)
     return f'<div class="notice" data-kind="error" role="alert"><b>{escape(what)}</b> {escape(hint)}</div>'
 

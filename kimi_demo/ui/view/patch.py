@@ -1,7 +1,5 @@
 """Changes to the page, sent to the browser as JSON: ["set", id, html] and its kin. assets/live.js carries them out."""
 
-from html import escape
-
 Patch = tuple[str, str, str]
 """(what, element id, argument)."""
 
@@ -31,12 +29,12 @@ def set_state(target: str, state: str) -> Patch:
     return ("state", target, state)
 
 
+def spinner(words: str, seconds: str) -> str:
+    """A turning circle, what is being done, and for how long (both HTML)."""
+    return f'<span class="spinner" aria-hidden="true"></span><span>{words}</span><span class="meta">{seconds}</span>'
+
+
 def clock(elapsed: float, *, running: bool) -> str:
     """Seconds with one decimal; while `running` the browser counts on from there by itself."""
     attribute = f' data-elapsed="{elapsed:.2f}"' if running else ""
     return f'<span class="clock"{attribute}>{elapsed:.1f}</span>'
-
-
-def text_html(text: str) -> str:
-    """Somebody's text as HTML, nothing interpreted."""
-    return escape(text)

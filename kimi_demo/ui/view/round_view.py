@@ -9,7 +9,8 @@ from kimi_demo.ui.markup import markdown
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.answer import AnswerView
 from kimi_demo.ui.view.numbers import numbers, thought_tokens
-from kimi_demo.ui.view.patch import Patch, add_text, clock, set_html, set_open, set_state, text_html
+from kimi_demo.ui.view.patch import Patch, add_text, set_html, set_open, set_state
+from kimi_demo.ui.view.words import seconds_html
 
 MARKDOWN_THOUGHT_LIMIT = 20_000
 """Characters up to which a finished thought is shown as Markdown; a longer one stays plain text."""
@@ -82,7 +83,11 @@ class RoundView:
         if self._new_thought:
             found.append(add_text(f"{self.key}-thought-text", "".join(self._new_thought)))
             self._new_thought.clear()
-        if (self._new_answer or self.reply.calls) and not self._answer_begun and (self.reply.first_answer_at is not None or self.reply.calls):
+        if (
+            (self._new_answer or self.reply.calls)
+            and not self._answer_begun
+            and (self.reply.first_answer_at is not None or self.reply.calls)
+        ):
             self._answer_begun = True
             found.append(set_open(f"{self.key}-thought", False))
             changed.add("thought")
@@ -96,7 +101,9 @@ class RoundView:
         if "end" in changed:
             found += self._finale()
         if "numbers" in changed:
-            found.append(set_html(f"{self.key}-numbers", "".join(f"<span>{escape(item)}</span>" for item in numbers(self.reply, self._texts))))
+            found.append(
+                set_html(f"{self.key}-numbers", "".join(f"<span>{escape(item)}</span>" for item in numbers(self.reply, self._texts)))
+            )
         return found
 
     def _finale(self) -> list[Patch]:
@@ -116,22 +123,27 @@ class RoundView:
         count = self._texts.say("thought.tokens" if exact else "thought.about_tokens", count=tokens)
         label = self._texts.say("thought.running" if running else "thought.done")
         elapsed = (self._last_at - (self.reply.started_at or 0.0)) if running else (self.reply.thinking_seconds or 0.0)
-        seconds = self._texts.say("thought.seconds", seconds="\0").replace("\0", clock(elapsed, running=running))
+        seconds = seconds_html(elapsed, self._texts, running=running)
         html = f'<span class="label">{escape(label)}</span><span class="meta">{seconds}</span><span class="meta">{escape(count)}</span>'
         return [set_html(f"{self.key}-thought-title", html), set_state(f"{self.key}-thought", "running" if running else "done")]
 
     def _call(self, call: Call) -> str:
+        say = self._texts.say
         state = call_state(call, ended=self.ended, finish_reason=self.reply.finish_reason)
-        seconds = "" if call.seconds is None else f'<span class="meta">{escape(self._texts.say("calls.seconds", seconds=f"{call.seconds:.3f}"))}</span>'
+        head = [
+            f'<code class="tool-name">{escape(call.name or "…")}</code>',
+            f'<span class="badge">{escape(say(f"calls.state.{state}"))}</span>',
+        ]
+        if call.seconds is not None:
+            head.append(f'<span class="meta">{escape(say("calls.seconds", seconds=f"{call.seconds:.3f}"))}</span>')
+        head.append(f'<code class="call-id">{escape(call.id)}</code>')
         outcome = ""
-        if call.result is not None:
-            outcome = f'<div class="outcome result"><b>{escape(self._texts.say("calls.result"))}</b><pre>{text_html(clipped(call.result))}</pre></div>'
-        elif call.error is not None:
-            outcome = f'<div class="outcome error"><b>{escape(self._texts.say("calls.error"))}</b><pre>{text_html(clipped(call.error))}</pre></div>'
+        if call.result is not None or call.error is not None:
+            kind, text = ("result", call.result) if call.result is not None else ("error", call.error)
+            outcome = f'<div class="outcome {kind}"><b>{escape(say(f"calls.{kind}"))}</b><pre>{escape(clipped(text or ""))}</pre></div>'
         return (
-            f'<div class="call" data-state="{state}"><div class="call-head"><code class="tool-name">{escape(call.name or "…")}</code>'
-            f'<span class="badge">{escape(self._texts.say(f"calls.state.{state}"))}</span>{seconds}<code class="call-id">{escape(call.id)}</code></div>'
-            f'<pre class="arguments">{text_html(clipped(pretty(call.arguments)))}</pre>{outcome}</div>'
+            f'<div class="call" data-state="{state}"><div class="call-head">{"".join(head)}</div>'
+            f'<pre class="arguments">{escape(clipped(pretty(call.arguments)))}</pre>{outcome}</div>'
         )
 
 

@@ -6,8 +6,9 @@ from html import escape
 from kimi_demo.dialect.events import Asked, Ended, Failed, Phase, RoundStarted, Timed
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import ending, notice_html
-from kimi_demo.ui.view.patch import Patch, add_html, clock, set_html, set_state
+from kimi_demo.ui.view.patch import Patch, add_html, set_html, set_state, spinner
 from kimi_demo.ui.view.round_view import RoundView
+from kimi_demo.ui.view.words import phase_words, seconds_html
 
 
 class RunView:
@@ -57,7 +58,7 @@ class RunView:
                 self._pending.append(set_html(f"{self.key}-question", f'<div class="bubble">{escape(text)}</div>'))
             case Phase() as phase:
                 if phase.name.startswith("tools."):  # a remark on the conversation, which stays
-                    self._pending.append(add_html(f"{self.key}-rounds", notice_html("info", self._words(phase))))
+                    self._pending.append(add_html(f"{self.key}-rounds", notice_html("info", phase_words(phase, self._texts))))
                 else:
                     self._pending.append(set_html(f"{self.key}-phase", self._phase(phase, timed.at)))
             case RoundStarted(index=index):
@@ -92,10 +93,5 @@ class RunView:
         if self._rounds:
             self._rounds[-1].end(at)
 
-    def _words(self, phase: Phase) -> str:
-        words = self._texts.say(f"phase.{phase.name}", **phase.params)
-        return words if phase.done is None or phase.total is None else f"{words} {phase.done}/{phase.total}"
-
     def _phase(self, phase: Phase, elapsed: float) -> str:
-        seconds = self._texts.say("thought.seconds", seconds="\0").replace("\0", clock(elapsed, running=True))
-        return f'<span class="spinner" aria-hidden="true"></span><span>{escape(self._words(phase))}</span><span class="meta">{seconds}</span>'
+        return spinner(escape(phase_words(phase, self._texts)), seconds_html(elapsed, self._texts, running=True))

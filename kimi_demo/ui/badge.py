@@ -1,0 +1,53 @@
+"""The badge in the header: which model answers, where, and in what state. Asked for by the browser every few seconds."""
+
+import time
+from dataclasses import dataclass
+from html import escape
+from pathlib import PurePath
+from urllib.parse import urlsplit
+
+from kimi_demo.engines.chat_engine import ChatEngine, EngineState
+from kimi_demo.settings import Settings
+from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.words import phase_words, seconds_html
+
+
+@dataclass(frozen=True)
+class Badge:
+    """html: what the badge shows; settled: nothing is expected to change soon, so the browser may ask seldom."""
+
+    html: str
+    settled: bool
+
+
+def badge(settings: Settings, engine: ChatEngine, texts: Texts) -> Badge:
+    state = engine.state
+    name = escape(model_name(settings, engine, texts))
+    where = escape(texts.say("badge.here") if settings.base_url is None else urlsplit(settings.base_url).netloc.rpartition("@")[2])
+    note = ""
+    if settings.base_url is None and settings.rehearsal:
+        note = f'<span class="model-note">{escape(texts.say("badge.rehearsal_note"))}</span>'
+    dot = f'<span class="dot" data-state="{state.name}" aria-hidden="true"></span>'
+    html = f'{dot}<span class="model"><b>{name}</b> <span class="where">{where}</span>{note}</span>{_state(state, texts)}'
+    return Badge(html, settled=state.name in ("ready", "failed"))
+
+
+def model_name(settings: Settings, engine: ChatEngine, texts: Texts) -> str:
+    """What people call the model: the last part of a path-like id, or the rehearsal model's own name."""
+    if settings.base_url is None and settings.rehearsal:
+        return texts.say("badge.rehearsal")
+    endpoint = engine.endpoint
+    identity = endpoint.info.id if endpoint is not None else settings.model
+    return PurePath(identity).name if identity else texts.say("badge.unknown")
+
+
+def _state(state: EngineState, texts: Texts) -> str:
+    if state.name == "failed" and state.failure is not None:
+        what, hint = texts.failure(state.failure.code, state.failure.params)
+        return f'<details class="state" id="badge-failure" data-state="failed"><summary>{escape(what)}</summary>{escape(hint)}</details>'
+    words = texts.say(f"badge.state.{state.name}")
+    seconds = ""
+    if state.name == "starting" and state.phase is not None:
+        words = phase_words(state.phase, texts)
+        seconds = f' <span class="meta">{seconds_html(time.monotonic() - state.since, texts, running=True)}</span>'
+    return f'<span class="state" data-state="{state.name}">{escape(words)}{seconds}</span>'

@@ -1,0 +1,47 @@
+"""The chat tab: a conversation with streamed replies and their thoughts."""
+
+import gradio as gr
+
+from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
+from kimi_demo.ui.composer import live_box, wire
+from kimi_demo.ui.parameters import max_tokens_given, sampling
+from kimi_demo.ui.services import Services
+
+
+def build(services: Services) -> None:
+    texts = services.texts
+    live_box("chat", texts.say("chat.label"))
+    notice = gr.HTML("", elem_id="chat-notice", elem_classes="field-notice", apply_default_css=False)
+    with gr.Row(elem_classes="composer"):
+        field = gr.Textbox(
+            show_label=False,
+            label=texts.say("chat.input"),
+            placeholder=texts.say("chat.placeholder"),
+            lines=1,
+            max_lines=12,
+            autofocus=True,
+            scale=8,
+            elem_id="chat-input",
+            container=False,
+        )
+        send = gr.Button(texts.say("chat.send"), variant="primary", scale=0, elem_id="chat-send")
+        stop = gr.Button(texts.say("page.stop"), variant="stop", scale=0, elem_id="chat-stop")
+    with gr.Row(elem_classes="options"):
+        thinking = gr.Checkbox(True, label=texts.say("page.thinking"), elem_id="chat-thinking", container=False, scale=0)
+        max_tokens = gr.Number(
+            PRESETS[DEFAULT_PRESET].sampling.max_tokens,
+            label=texts.say("page.max_tokens"),
+            precision=0,
+            minimum=1,
+            maximum=services.settings.max_model_len,
+            elem_id="chat-max-tokens",
+            scale=0,
+            min_width=160,
+        )
+        clear = gr.Button(texts.say("chat.new"), variant="secondary", scale=0, elem_id="chat-new")
+
+    async def start(request: gr.Request, group: str, text: str, think: bool, limit: float | None) -> None:
+        chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens_given(limit))
+        await services.start_chat(services.access.owner_of(request), group, text, chosen, thinking=think)
+
+    wire(services, "chat", field=field, send=send, stop=stop, clear=clear, notice=notice, settings=[thinking, max_tokens], start=start)

@@ -1,0 +1,129 @@
+"""What the page's handlers work with, gathered once per application."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kimi_demo.dialect.conversation import ChatRequest, Message, past_turn, user
+from kimi_demo.dialect.events import Asked
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.reply import rounds
+from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.engines.accelerators import Lease
+from kimi_demo.engines.availability import require_vllm
+from kimi_demo.engines.chat_engine import ChatEngine
+from kimi_demo.engines.offline import OfflineEngine
+from kimi_demo.runs.registry import Registry
+from kimi_demo.runs.run import Run
+from kimi_demo.settings import Settings
+from kimi_demo.tasks import batch, chat, use_tools
+from kimi_demo.tools.guide import GUIDE_TOOLS
+from kimi_demo.tools.toolbox import Toolbox
+from kimi_demo.ui.access import Access
+from kimi_demo.ui.desk import Desk
+from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.notice import failure_html
+
+
+@dataclass(frozen=True)
+class Services:
+    settings: Settings
+    texts: Texts
+    access: Access
+    registry: Registry
+    desk: Desk
+    chat_engine: ChatEngine
+    offline: OfflineEngine
+    lease: Lease
+
+    async def start_chat(
+        self, owner: str, group: str | None, message: str, sampling: Sampling, *, thinking: bool, kind: str = "chat"
+    ) -> Run:
+        """A reply to `message` in the conversation `group` (None: on its own). Raises Failure for a message that cannot be sent."""
+        self._check_prompt(message)
+        history = [] if group is None else await self._history(owner, group)
+        request = ChatRequest([*history, user(message)], sampling, thinking=thinking)
+
+        async def work(run: Run) -> None:
+            await chat(run, self.chat_engine, request)
+
+        return self.registry.start(owner, kind, work, title=_title(message), group=group, asked=_asked(message, sampling, thinking))
+
+    def start_tools(
+        self, owner: str, group: str | None, question: str, sampling: Sampling, *, thinking: bool = True, kind: str = "tools"
+    ) -> Run:
+        """A tool conversation about `question`; every question stands on its own."""
+        self._check_prompt(question)
+        toolbox = Toolbox(GUIDE_TOOLS)
+        request = ChatRequest([user(question)], sampling, thinking=thinking, tools=toolbox.schemas())
+
+        async def work(run: Run) -> None:
+            await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds)
+
+        return self.registry.start(owner, kind, work, title=_title(question), group=group, asked=_asked(question, sampling, thinking))
+
+    def start_batch(
+        self,
+        owner: str,
+        group: str | None,
+        prompts: Sequence[str],
+        sampling: Sampling,
+        *,
+        thinking: bool,
+        takeover: bool = False,
+        kind: str = "batch",
+    ) -> Run:
+        """All `prompts` through the in-process engine. Raises Failure when there is none, or one cannot be sent."""
+        require_vllm()
+        if not prompts:
+            raise Failure("batch.no_prompts")
+        if len(prompts) > self.settings.max_batch_rows:
+            raise Failure("batch.too_many_rows", rows=len(prompts), limit=self.settings.max_batch_rows)
+        for number, prompt in enumerate(prompts, start=1):
+            if len(prompt) > self.settings.max_prompt_chars:
+                raise Failure("batch.row_too_long", row=number, characters=len(prompt), limit=self.settings.max_prompt_chars)
+        rows: list[list[Message]] = [[user(prompt)] for prompt in prompts]
+
+        async def work(run: Run) -> None:
+            await batch(run, self.offline, self.lease, rows, sampling, thinking=thinking, takeover=takeover)
+
+        asked = _asked(prompts[0], sampling, thinking, rows=len(prompts))
+        return self.registry.start(owner, kind, work, title=_title(prompts[0]), group=group, asked=asked)
+
+    async def require_idle(self, owner: str, kind: str) -> None:
+        """Raises Failure("runs.busy") while the visitor's current group is being written."""
+        if await self.desk.active(owner, kind) is not None:
+            raise Failure("runs.busy")
+
+    async def stop(self, owner: str, kind: str) -> None:
+        """Stops what the visitor sees running."""
+        run = await self.desk.active(owner, kind)
+        if run is not None:
+            run.cancel()
+
+    def notice(self, failure: Failure) -> str:
+        """A failure as HTML, for the place where the input was given."""
+        return failure_html(failure, self.texts)
+
+    def _check_prompt(self, prompt: str) -> None:
+        if not prompt.strip():
+            raise Failure("prompt.empty")
+        if len(prompt) > self.settings.max_prompt_chars:
+            raise Failure("prompt.too_long", characters=len(prompt), limit=self.settings.max_prompt_chars)
+
+    async def _history(self, owner: str, group: str) -> list[Message]:
+        """Earlier turns that were answered, oldest first; a turn that failed or was stopped before its answer is left out."""
+        history: list[Message] = []
+        for run in await self.registry.group(group, owner):
+            asked = run.entries[0].event if run.entries else None
+            replies = rounds(run.entries)
+            if isinstance(asked, Asked) and replies and replies[-1].answer.strip():
+                history += past_turn(asked.text, replies[-1].answer)
+        return history
+
+
+def _title(text: str) -> str:
+    return " ".join(text.split())[:80]
+
+
+def _asked(text: str, sampling: Sampling, thinking: bool, **more: int) -> Asked:
+    return Asked(text, {**sampling.model_dump(exclude_none=True), "thinking": thinking, **more})
