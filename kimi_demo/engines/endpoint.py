@@ -1,8 +1,8 @@
 """Any OpenAI-compatible server: finds its model, streams its replies as events."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from kimi_demo.dialect.conversation import ChatRequest
 from kimi_demo.dialect.events import Event
@@ -11,7 +11,7 @@ from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.chunks import ChunkReader, ContentOpens
 from kimi_demo.engines.endpoint_discovery import Served, ask_kind, ask_models, opens_thought
 from kimi_demo.engines.endpoint_failures import Where, failure_of, rejects_stream_options
-from kimi_demo.engines.endpoint_http import make_client, make_http, usable_key
+from kimi_demo.engines.endpoint_http import make_client, make_http, request_options, usable_key
 from kimi_demo.engines.endpoint_kind import Kind, Wire
 from kimi_demo.engines.endpoint_url import candidates, root_of
 from kimi_demo.engines.port import ModelInfo
@@ -41,6 +41,7 @@ class Endpoint:
         self._http = http
         self._client = client
         self._where = where
+        self._options: Any = request_options(where)
         self._wire = Wire.of(kind, served.info.id, served.owner)
         self._opens = opens
         self._parses: bool | None = None
@@ -105,9 +106,8 @@ class Endpoint:
         """The same reply in one piece. Asked for where a streamed one lost its tool calls (vllm#54701: unstreamed they are right)."""
         reader = self._reader(request)
         try:
-            reply: object = await self._client.post(
-                "/chat/completions", cast_to=object, body=self._wire.chat_body(request, stream=False)
-            )
+            body = self._wire.chat_body(request, stream=False)
+            reply: object = await self._client.post("/chat/completions", cast_to=object, body=body, options=self._options)
             events = [event for event in reader.read(reply) if getattr(event, "final", True)] + reader.end()
         except Exception as error:
             raise failure_of(error, self._where) from None
@@ -159,7 +159,7 @@ class Endpoint:
 
     def _learn(self, reader: ChunkReader) -> None:
         if reader.parses is not None:
-            self._parses = reader.parses
+            self._parses, self._never_thinks = reader.parses, False
         # Where the template could not be asked, one reply that ended without a thought is all there is to go by.
         if reader.repeated and self._opens is None:
             self._never_thinks = True
@@ -186,13 +186,14 @@ class Endpoint:
             raise failure_of(error, self._where) from None
         self._learn(reader)
 
-    async def _open(self, route: str, body: Callable[[], dict[str, Any]]) -> "AbstractAsyncContextManager[AsyncStream[object]]":
+    async def _open(self, route: str, body: Callable[[], dict[str, Any]]) -> "AsyncStream[object]":
         """Sends the request; once more with less if the server rejects `stream_options`."""
         from openai import AsyncStream, BadRequestError, UnprocessableEntityError
 
+        post = partial(self._client.post, route, cast_to=object, options=self._options, stream=True, stream_cls=AsyncStream[object])
         while True:
             try:
-                return await self._client.post(route, cast_to=object, body=body(), stream=True, stream_cls=AsyncStream[object])
+                return cast("AsyncStream[object]", await post(body=body()))
             except (BadRequestError, UnprocessableEntityError) as error:
                 weaker = self._wire.asking_less()
                 if weaker is None or not rejects_stream_options(error):

@@ -47,7 +47,10 @@ class Where:
 
 
 def failure_of(error: Exception, where: Where) -> Failure:
-    """The failure that `error` (of the openai SDK, of httpx2 below it, or of reading a reply) stands for."""
+    """The failure that `error` (of the openai SDK, of httpx2 below it, or of reading a reply) stands for.
+
+    Raises `error` again where it is none of these: then the mistake is ours, and must not pass for the server's.
+    """
     import httpx2
     import openai
 
@@ -70,7 +73,9 @@ def failure_of(error: Exception, where: Where) -> Failure:
         return Failure("endpoint.bad_reply", address=where.address)
     if isinstance(error, RuntimeError) and "closed" in str(error):
         return Failure("endpoint.closed", address=where.address)
-    return Failure("endpoint.unreachable", address=where.address, error=where.clean(f"{type(error).__name__}: {error}"))
+    if isinstance(error, openai.OpenAIError | httpx2.HTTPError | httpx2.InvalidURL | OSError):
+        return Failure("endpoint.unreachable", address=where.address, error=where.clean(f"{type(error).__name__}: {error}"))
+    raise error
 
 
 def _of_status(status: int, body: object, response: Any, where: Where) -> Failure:

@@ -1,6 +1,6 @@
 """The HTTP client under an endpoint: what it waits for, what it never does."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.endpoint_failures import Where
@@ -37,9 +37,6 @@ def make_client(http: "AsyncClient", where: Where) -> "AsyncOpenAI":
     """The openai SDK on top of `http`. No retries: a second request would think the same thought again, unseen."""
     from openai import AsyncOpenAI, Omit
 
-    headers: dict[str, Any] = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
-    if not where.secret:
-        headers["Authorization"] = Omit()
     # Every credential is given here, or the SDK would take OpenAI's own from the environment and hand them to this server.
     return AsyncOpenAI(
         base_url=where.address,
@@ -47,5 +44,12 @@ def make_client(http: "AsyncClient", where: Where) -> "AsyncOpenAI":
         max_retries=0,
         timeout=http.timeout,
         http_client=http,
-        default_headers=headers,
+        default_headers=cast(Any, {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}),
     )
+
+
+def request_options(where: Where) -> dict[str, Any]:
+    """The SDK's `options` of every request: without a key, no Authorization header (which the SDK wants said each time)."""
+    from openai import Omit
+
+    return {} if where.secret else {"headers": {"Authorization": Omit()}}
