@@ -1,6 +1,6 @@
 """What the rest of the application may expect of anything that answers chat requests."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +25,11 @@ class ChatPort(Protocol):
 
     info: ModelInfo
 
-    def stream(self, request: ChatRequest) -> AsyncIterator[Event]: ...
+    def stream(self, request: ChatRequest) -> AsyncGenerator[Event, None]: ...
+
+    async def complete_chat(self, request: ChatRequest) -> list[Event]:
+        """The same reply in one piece, asked for without streaming (streamed tool calls can arrive empty under load, vllm#54701)."""
+        ...
 
     def body(self, request: ChatRequest) -> dict[str, object]:
         """The JSON body that `stream` sends for `request`."""

@@ -38,9 +38,12 @@ class DataLock:
             raise Failure("data.unwritable", folder=folder, error=error.strerror or error) from error
         try:
             _lock(self._file)
-        except OSError as error:
+        except (BlockingIOError, PermissionError) as error:  # flock's answer, and that of Windows
             self._file.close()
             raise Failure("data.locked", folder=folder) from error
+        except OSError as error:  # a network file system without locks
+            self._file.close()
+            raise Failure("data.unwritable", folder=folder, error=error.strerror or error) from error
         if hasattr(os, "register_at_fork"):
             # A forked worker inherits the descriptor, and with it the lock; left open there, it would outlive a killed application.
             file = weakref.ref(self._file)

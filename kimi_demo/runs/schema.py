@@ -20,7 +20,7 @@ MIGRATIONS: tuple[str, ...] = (
         title TEXT NOT NULL,
         created_at TEXT NOT NULL,
         ended TEXT
-    ) STRICT;
+    );
     CREATE INDEX runs_by_owner ON runs (owner, kind, nr);
     CREATE INDEX runs_by_group ON runs ("group", owner, nr) WHERE "group" IS NOT NULL;
     CREATE INDEX runs_going ON runs (nr) WHERE ended IS NULL;
@@ -30,7 +30,7 @@ MIGRATIONS: tuple[str, ...] = (
         at REAL NOT NULL,
         event TEXT NOT NULL,
         PRIMARY KEY (run, seq)
-    ) STRICT, WITHOUT ROWID;
+    ) WITHOUT ROWID;
     """,
 )
 """Step n takes a file of schema n to schema n + 1. Steps that were released are never changed, only added to."""
@@ -44,7 +44,7 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[str] = MIGRATIO
     """
     found = _pragma(connection, "user_version")
     mine = _pragma(connection, "application_id") == APPLICATION_ID
-    if not mine and (found or connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()):
+    if not mine and (found or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()):
         raise Failure("store.foreign")
     if found > len(migrations):
         raise Failure("store.newer", found=found, known=len(migrations))
