@@ -122,9 +122,7 @@ class Guard:
         path = "/" + request.url.path.lstrip("/\\")  # "//evil" would be another host
         query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != OPERATOR_PARAMETER])
         answer = RedirectResponse(f"{path}?{query}" if query else path, 303, {"cache-control": "no-store"})
-        answer.set_cookie(
-            self.access.operator_cookie, self.access.operator_proof, httponly=True, samesite="lax", secure=_is_https(request)
-        )
+        answer.set_cookie(self.access.operator_cookie, self.access.operator_proof, httponly=True, samesite="lax", secure=_is_https(request))
         return answer
 
     def _leaving(self, request: Request, send: Send) -> Send:

@@ -29,14 +29,14 @@ class Swappable:
         self._app = app
         self._there.set()
 
-    async def close(self, patience_s: float = 0.0) -> None:
-        """Take no more requests; give those under way `patience_s` seconds, then end them."""
+    async def close(self) -> None:
+        """Take no more requests, end those under way, and give them two seconds to clean up."""
         self._closed = True
         self._there.set()
-        if self._running and patience_s:
-            await asyncio.wait(self._running, timeout=patience_s)
         for task in self._running:
             task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=2)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

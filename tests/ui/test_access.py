@@ -126,8 +126,8 @@ def test_where_no_password_is_asked_for_everyone_is_signed_in() -> None:
     assert access().is_signed_in("")
 
 
-def test_the_settings_say_who_and_under_which_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    who = Access.of(Settings(auth="ann:hunter2", allowed_hosts="demo.example.org, other.example:8443"), 7999)  # type: ignore[arg-type]
+def test_the_settings_say_who_and_under_which_names() -> None:
+    who = Access.of(Settings(auth="ann:hunter2", allowed_hosts="demo.example.org, other.example:8443"), 7999)
     assert who.port == 7999 and who.is_signed_in("Basic YW5uOmh1bnRlcjI=")
     assert who.hosts.knows("demo.example.org") and who.hosts.knows("other.example:8443") and not who.hosts.knows("example.org")
 

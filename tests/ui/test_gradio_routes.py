@@ -20,12 +20,35 @@ OWN = "http://127.0.0.1:7860"
 
 # What 6.31.0 leaves open behind us. A new entry here is a decision.
 EXPECTED = {
-    "/", "/assets/{path:path}", "/config", "/favicon.ico", "/manifest.json", "/pwa_icon", "/pwa_icon/{size}", "/robots.txt", "/static/{path:path}",
-    "/svelte/{path:path}", "/theme.css", "/gradio_api/app_id", "/gradio_api/call/v2/{api_name}", "/gradio_api/call/v2/{api_name}/{event_id}",
-    "/gradio_api/call/{api_name}", "/gradio_api/call/{api_name}/{event_id}", "/gradio_api/cancel", "/gradio_api/file={path_or_url:path}",
-    "/gradio_api/heartbeat/{session_hash}", "/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/queue/data", "/gradio_api/queue/join",
-    "/gradio_api/queue/status", "/gradio_api/reset", "/gradio_api/run/{api_name}", "/gradio_api/startup-events", "/gradio_api/theme.css",
-}  # fmt: skip
+    "/",
+    "/assets/{path:path}",
+    "/config",
+    "/favicon.ico",
+    "/manifest.json",
+    "/pwa_icon",
+    "/pwa_icon/{size}",
+    "/robots.txt",
+    "/static/{path:path}",
+    "/svelte/{path:path}",
+    "/theme.css",
+    "/gradio_api/app_id",
+    "/gradio_api/call/v2/{api_name}",
+    "/gradio_api/call/v2/{api_name}/{event_id}",
+    "/gradio_api/call/{api_name}",
+    "/gradio_api/call/{api_name}/{event_id}",
+    "/gradio_api/cancel",
+    "/gradio_api/file={path_or_url:path}",
+    "/gradio_api/heartbeat/{session_hash}",
+    "/gradio_api/info",
+    "/gradio_api/openapi.json",
+    "/gradio_api/queue/data",
+    "/gradio_api/queue/join",
+    "/gradio_api/queue/status",
+    "/gradio_api/reset",
+    "/gradio_api/run/{api_name}",
+    "/gradio_api/startup-events",
+    "/gradio_api/theme.css",
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +65,9 @@ def mounted(access: Access) -> FastAPI:
         text, out = gr.Textbox(), gr.Textbox()
         text.submit(whose, text, out, api_name="whose")
     blocks.queue()
-    return gr.mount_gradio_app(FastAPI(docs_url=None, redoc_url=None, openapi_url=None), blocks, path="/", ssr_mode=False, run_history=False)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    gr.mount_gradio_app(app, blocks, path="/", ssr_mode=False, run_history=False)
+    return app
 
 
 @pytest.fixture

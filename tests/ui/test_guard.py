@@ -20,7 +20,9 @@ EVIL = "https://evil.example"
 
 
 async def page(request: Request) -> Response:
-    return HTMLResponse(f"<p>{request.url.query}</p>", headers={"access-control-allow-origin": "*", "access-control-allow-credentials": "true"})
+    return HTMLResponse(
+        f"<p>{request.url.query}</p>", headers={"access-control-allow-origin": "*", "access-control-allow-credentials": "true"}
+    )
 
 
 async def echo(request: Request) -> Response:
@@ -50,7 +52,9 @@ def inner(access: Access) -> Starlette:
     return app
 
 
-def made(auth: str | None = None, bound: str = "127.0.0.1", allowed: tuple[str, ...] = (), max_body: int = 1000) -> tuple[TestClient, Access]:
+def made(
+    auth: str | None = None, bound: str = "127.0.0.1", allowed: tuple[str, ...] = (), max_body: int = 1000
+) -> tuple[TestClient, Access]:
     access = Access(7860, Hosts(bound, allowed), auth)
     return TestClient(Guard(inner(access), access, max_body), base_url=OWN, follow_redirects=False), access
 
@@ -58,13 +62,17 @@ def made(auth: str | None = None, bound: str = "127.0.0.1", allowed: tuple[str, 
 # Host
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:7860", "localhost:7860", "LOCALHOST", "demo.localhost", "[::1]:7860", "192.168.1.5", "10.0.0.1:80"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:7860", "localhost:7860", "LOCALHOST", "demo.localhost", "[::1]:7860", "192.168.1.5", "10.0.0.1:80"]
+)
 def test_loopback_names_and_addresses_are_known(host: str) -> None:
     client, _ = made()
     assert client.get("/", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "127.0.0.1.evil.example", "localhost.evil.example", "", "a b", "u@127.0.0.1"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:7860", "127.0.0.1.evil.example", "localhost.evil.example", "", "a b", "u@127.0.0.1"]
+)
 def test_a_rebound_name_is_refused_in_a_sentence(host: str) -> None:
     client, _ = made()
     answer = client.get("/", headers={"host": host})
@@ -93,8 +101,13 @@ def test_the_bound_host_is_known() -> None:
 # Origin
 
 
-@pytest.mark.parametrize("origin", [EVIL, "null", "", "http://127.0.0.1:8080", "http://localhost:7860", "file://", "http://127.0.0.1:7860.evil.example"])
-@pytest.mark.parametrize(("method", "path"), [("POST", "/gradio_api/queue/join"), ("GET", "/gradio_api/queue/data"), ("GET", "/kimi/echo"), ("OPTIONS", "/gradio_api/call/chat")])
+@pytest.mark.parametrize(
+    "origin", [EVIL, "null", "", "http://127.0.0.1:8080", "http://localhost:7860", "file://", "http://127.0.0.1:7860.evil.example"]
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/gradio_api/queue/join"), ("GET", "/gradio_api/queue/data"), ("GET", "/kimi/echo"), ("OPTIONS", "/gradio_api/call/chat")],
+)
 def test_a_foreign_origin_is_refused(origin: str, method: str, path: str) -> None:
     client, _ = made()
     answer = client.request(method, path, headers={"origin": origin})
@@ -116,7 +129,11 @@ def test_a_second_origin_header_does_not_hide_behind_the_first() -> None:
 
 def test_behind_a_proxy_the_public_name_is_our_origin() -> None:
     client, _ = made(allowed=("demo.example.org",))
-    for headers in ({"host": "demo.example.org"}, {"host": "127.0.0.1:7860", "x-forwarded-host": "demo.example.org"}, {"host": "127.0.0.1:7860"}):
+    for headers in (
+        {"host": "demo.example.org"},
+        {"host": "127.0.0.1:7860", "x-forwarded-host": "demo.example.org"},
+        {"host": "127.0.0.1:7860"},
+    ):
         assert client.post("/kimi/echo", headers=headers | {"origin": "https://demo.example.org"}).status_code == 200
         assert client.post("/kimi/echo", headers=headers | {"origin": "https://demo.example.org:8443"}).status_code == 403
 
@@ -158,7 +175,20 @@ def test_a_client_that_is_no_browser_is_welcome() -> None:
 # User and password
 
 
-@pytest.mark.parametrize("path", ["/", "/config", "/theme.css", "/gradio_api/info", "/gradio_api/heartbeat/x", "/gradio_api/startup-events", "/kimi/echo", "/login", "/nothing"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/config",
+        "/theme.css",
+        "/gradio_api/info",
+        "/gradio_api/heartbeat/x",
+        "/gradio_api/startup-events",
+        "/kimi/echo",
+        "/login",
+        "/nothing",
+    ],
+)
 def test_without_the_password_every_route_is_closed(path: str) -> None:
     client, _ = made(auth="ann:hunter2")
     for answer in (client.get(path), client.post(path), client.get(path, auth=("ann", "wrong"))):
@@ -234,7 +264,12 @@ def test_an_old_operator_s_link_says_so() -> None:
 
 def test_every_answer_carries_the_security_headers() -> None:
     client, _ = made()
-    for answer in (client.get("/"), client.get("/", headers={"host": "evil.example"}), client.get("/login"), client.post("/kimi/echo", content="x" * 2000)):
+    for answer in (
+        client.get("/"),
+        client.get("/", headers={"host": "evil.example"}),
+        client.get("/login"),
+        client.post("/kimi/echo", content="x" * 2000),
+    ):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'self'" in policy and "frame-ancestors 'none'" in policy and "http" not in policy and "*" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -257,19 +292,60 @@ def test_refusals_come_in_chinese_where_that_is_asked_for() -> None:
 
 
 CLOSED = [
-    "/gradio_api/upload", "/gradio_api/upload/", "/gradio_api/upload_progress", "/gradio_api/deep_link", "/gradio_api/proxy=https://a.hf.space/x",
-    "/gradio_api/file=http://evil.example/x", "/gradio_api/file=https:/evil.example/x", "/gradio_api/runs", "/gradio_api/run-history/records",
-    "/gradio_api/user", "/gradio_api/token", "/gradio_api/login_check", "/gradio_api/stream/1", "/gradio_api/process_recording",
-    "/gradio_api/component_server", "/gradio_api/custom_component/a/client/b/c", "/gradio_api/vibe-edit", "/gradio_api/vibe-code",
-    "/gradio_api/dev/reload", "/gradio_api/mcp", "/gradio_api/mcp/schema", "/gradio_api/profiling/traces", "/gradio_api/something-new",
-    "/login", "/logout", "/monitoring", "/monitoring/summary", "/docs", "/openapi.json", "/?deep_link=x", "/config?deep_link=x",
-]  # fmt: skip
+    "/gradio_api/upload",
+    "/gradio_api/upload/",
+    "/gradio_api/upload_progress",
+    "/gradio_api/deep_link",
+    "/gradio_api/proxy=https://a.hf.space/x",
+    "/gradio_api/file=http://evil.example/x",
+    "/gradio_api/file=https:/evil.example/x",
+    "/gradio_api/runs",
+    "/gradio_api/run-history/records",
+    "/gradio_api/user",
+    "/gradio_api/token",
+    "/gradio_api/login_check",
+    "/gradio_api/stream/1",
+    "/gradio_api/process_recording",
+    "/gradio_api/component_server",
+    "/gradio_api/custom_component/a/client/b/c",
+    "/gradio_api/vibe-edit",
+    "/gradio_api/vibe-code",
+    "/gradio_api/dev/reload",
+    "/gradio_api/mcp",
+    "/gradio_api/mcp/schema",
+    "/gradio_api/profiling/traces",
+    "/gradio_api/something-new",
+    "/login",
+    "/logout",
+    "/monitoring",
+    "/monitoring/summary",
+    "/docs",
+    "/openapi.json",
+    "/?deep_link=x",
+    "/config?deep_link=x",
+]
 OPEN = [
-    "/", "/config", "/theme.css", "/assets/index.js", "/static/img/logo.svg", "/favicon.ico", "/manifest.json", "/gradio_api/info",
-    "/gradio_api/startup-events", "/gradio_api/app_id", "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/heartbeat/x",
-    "/gradio_api/cancel", "/gradio_api/reset", "/gradio_api/call/chat", "/gradio_api/call/v2/chat/1", "/gradio_api/run/predict",
-    "/gradio_api/file=/tmp/rows.csv", "/gradio_api/openapi.json",
-]  # fmt: skip
+    "/",
+    "/config",
+    "/theme.css",
+    "/assets/index.js",
+    "/static/img/logo.svg",
+    "/favicon.ico",
+    "/manifest.json",
+    "/gradio_api/info",
+    "/gradio_api/startup-events",
+    "/gradio_api/app_id",
+    "/gradio_api/queue/join",
+    "/gradio_api/queue/data",
+    "/gradio_api/heartbeat/x",
+    "/gradio_api/cancel",
+    "/gradio_api/reset",
+    "/gradio_api/call/chat",
+    "/gradio_api/call/v2/chat/1",
+    "/gradio_api/run/predict",
+    "/gradio_api/file=/tmp/rows.csv",
+    "/gradio_api/openapi.json",
+]
 
 
 @pytest.mark.parametrize("path", CLOSED)
@@ -314,8 +390,19 @@ class Drive:
     def __init__(self, app: Any, **scope: Any) -> None:
         self.sent: asyncio.Queue[Message] = asyncio.Queue()
         headers = [(b"host", b"127.0.0.1:7860")]
-        self.scope: Scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "headers": headers,
-                             "scheme": "http", "server": ("127.0.0.1", 7860), "client": ("127.0.0.1", 1), "http_version": "1.1", **scope}  # fmt: skip
+        self.scope: Scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/",
+            "raw_path": b"/",
+            "query_string": b"",
+            "headers": headers,
+            "scheme": "http",
+            "server": ("127.0.0.1", 7860),
+            "client": ("127.0.0.1", 1),
+            "http_version": "1.1",
+            **scope,
+        }
         self.gone = asyncio.Event()
         self.task = asyncio.create_task(app(self.scope, self.receive, self.sent.put))
         self._asked = False
