@@ -18,7 +18,7 @@ STAMP = "kimi-demo.json"
 
 
 class Environment:
-    """`.venv`. Its stamp file says which fingerprints are done, and is written last: half an installation is never taken for a whole one."""
+    """`.venv`. Its stamp file says which fingerprints are done, and is written last: half an installation never counts as whole."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
