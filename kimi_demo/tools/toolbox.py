@@ -65,13 +65,14 @@ class Toolbox:
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._limit_s):
-                outcome = await _in_thread(lambda: _outcome(tool, raw_arguments), f"tool {name}")
+                outcome = await _in_thread(lambda: carry_out(tool, raw_arguments), f"tool {name}")
         except TimeoutError:
             outcome = Outcome(error=f"The tool {name} did not finish within {self._limit_s:g} seconds.")
         return replace(outcome, seconds=time.monotonic() - started)
 
 
-def _outcome(tool: Tool, raw_arguments: str) -> Outcome:
+def carry_out(tool: Tool, raw_arguments: str) -> Outcome:
+    """`Toolbox.call` without its time limit, in the caller's thread."""
     arguments: dict[str, Any] | None = None
     try:
         arguments = parse(raw_arguments)
