@@ -218,6 +218,11 @@ def html_page(ask: Ask) -> Refusal:
     return Refusal(200, "<!doctype html><title>Router</title><h1>Sign in</h1>", "text/html; charset=utf-8")
 
 
+def odd_json(ask: Ask, body: str = '{"status": "ok"}', content_type: str = "application/json") -> Refusal:
+    """A 200 that is no reply."""
+    return Refusal(200, body, content_type + "; charset=utf-8")
+
+
 def redirect(ask: Ask, target: str = "https://elsewhere.invalid/v1") -> Refusal:
     return Refusal(307, "", "text/plain", (("location", target),))
 
@@ -241,7 +246,8 @@ SCENARIOS: dict[str, Callable[..., Script | Refusal]] = {
         *(silent, dies, error_event, no_choices, no_usage, no_finish, ignores_stream),
         *(one_call, two_calls, parallel_calls, rounds, endless_call, lost_call, bad_arguments, cut_arguments, wrong_arguments),
         *(unknown_tool, same_id, foreign_ids, empty_arguments, leaked_markup),
-        *(no_auto_tool_choice, too_long, rejected, no_budget, no_stream_options, not_found, too_many, fails, loading, html_page, redirect),
+        *(no_auto_tool_choice, too_long, rejected, no_budget, no_stream_options, not_found, too_many, fails, loading, html_page, odd_json),
+        redirect,
     )
 }
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import uvicorn
@@ -81,6 +81,14 @@ class Scripted:
             raise KeyError(name)
         play(name, Ask({}), options)  # a wrong option fails here, in the test, and not in the server's thread
         self.name, self.options, self.models_answer, self.models_delay_s = name, options, "", 0.0
+
+    def reset(self) -> None:
+        """Everything but the address as at the start, for a server that several tests share."""
+        fresh = Scripted(self.base_url)
+        with self.changed:
+            for one in fields(self):
+                if one.name not in ("changed", "running"):
+                    setattr(self, one.name, getattr(fresh, one.name))
 
     @property
     def chats(self) -> list[Recorded]:

@@ -104,10 +104,12 @@ class Endpoint:
 
     async def complete_chat(self, request: ChatRequest) -> list[Event]:
         """The same reply in one piece. Asked for where a streamed one lost its tool calls (vllm#54701: unstreamed they are right)."""
-        reader = self._reader(request)
+        import httpx2
+
+        reader, body = self._reader(request), self._wire.chat_body(request, stream=False)
         try:
-            body = self._wire.chat_body(request, stream=False)
-            reply: object = await self._client.post("/chat/completions", cast_to=object, body=body, options=self._options)
+            response = await self._client.post("/chat/completions", cast_to=httpx2.Response, body=body, options=self._options)
+            reply = await _whole(response, self._where)
             events = [event for event in reader.read(reply) if getattr(event, "final", True)] + reader.end()
         except Exception as error:
             raise failure_of(error, self._where) from None
@@ -207,7 +209,11 @@ def _is_event_stream(response: "Response") -> bool:
 
 
 async def _whole(response: "Response", where: Where) -> object:
+    """A reply that came in one piece. Raises `Failure` or JSONDecodeError where it is none."""
     if "html" in response.headers.get("content-type", ""):
         raise Failure("endpoint.web_page", address=where.address)
     await response.aread()
-    return response.json()
+    reply = response.json()
+    if not (isinstance(reply, dict) and reply.get("choices")):
+        raise Failure("endpoint.bad_reply", address=where.address)
+    return cast(object, reply)
