@@ -215,14 +215,14 @@ class ScriptedApp:
         self.scripted.running += 1
         try:
             await asyncio.wait((sending, watching), return_when=asyncio.FIRST_COMPLETED)
-            if not sending.done():
-                recorded.aborted_at = time.monotonic()
-                with self.scripted.changed:
-                    self.scripted.aborts.append(recorded)
-                    self.scripted.changed.notify_all()
         finally:
             self.scripted.running -= 1
             recorded.ended_at = time.monotonic()
+            if not sending.done():
+                recorded.aborted_at = recorded.ended_at
+                with self.scripted.changed:
+                    self.scripted.aborts.append(recorded)
+                    self.scripted.changed.notify_all()
             sending.cancel()
             watching.cancel()
             await asyncio.gather(sending, watching, return_exceptions=True)
