@@ -10,6 +10,7 @@ from kimi_demo.dialect.events import Event, Phase
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.endpoint import Endpoint
+from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.server import Server
@@ -33,10 +34,11 @@ class ChatEngine:
     somebody asks; a server of our own that failed stays failed until `restart`, since a new start costs minutes.
     """
 
-    def __init__(self, settings: Settings, folder: ModelFolder, lease: Lease) -> None:
+    def __init__(self, settings: Settings, folder: ModelFolder, lease: Lease, guardian: Guardian) -> None:
         self._settings = settings
         self._folder = folder
         self._lease = lease
+        self._guardian = guardian
         self._server: Server | None = None
         self._endpoint: Endpoint | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -123,15 +125,14 @@ class ChatEngine:
     async def _launch(self) -> Endpoint:
         await self._lease.acquire("chat", self.stop)
         path = await self._folder.path(self._phase)
-        self._server = await Server.start(Launch.from_settings(self._settings, path), self._phase)
+        self._server = await Server.start(Launch.from_settings(self._settings, path), self._phase, self._guardian)
         self._watching = asyncio.create_task(self._watch(self._server), name="chat-engine-watch")
         return await Endpoint.connect(self._server.base_url, self._server.api_key, kind="vllm")
 
     async def _watch(self, server: Server) -> None:
         """A server that ends by itself is a failure that people are told of at once."""
-        code = await server.wait_exit()
-        last = next((line for line in reversed(server.log_tail(50)) if line.strip()), "")
-        self._set(EngineState("failed", time.monotonic(), failure=Failure("server.died", exit_code=code, last=last)))
+        await server.wait_exit()
+        self._set(EngineState("failed", time.monotonic(), failure=server.failure()))
 
     def _phase(self, event: Event) -> None:
         if isinstance(event, Phase):

@@ -90,8 +90,33 @@ async def build(settings: Settings, access: Access) -> Application:
 
 
 def _theme() -> gr.Theme:
-    return gr.themes.Soft(
-        primary_hue="indigo", neutral_hue="slate", font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
+    """Gradio's base theme with system fonts (nothing is fetched), quiet labels and visible borders."""
+    theme = gr.themes.Base(
+        primary_hue="indigo",
+        neutral_hue="slate",
+        radius_size="lg",
+        font=["system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "sans-serif"],
+        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
+    )
+    return theme.set(
+        block_border_width="0px",
+        block_shadow="none",
+        block_background_fill="transparent",
+        block_background_fill_dark="transparent",
+        block_padding="0px",
+        block_title_text_weight="500",
+        block_title_text_size="*text_sm",
+        block_label_text_size="*text_sm",
+        input_border_width="1px",
+        input_background_fill="*background_fill_primary",
+        input_background_fill_dark="*background_fill_secondary",
+        button_large_padding="8px 18px",
+        button_large_text_weight="550",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_500",
+        button_primary_background_fill_dark="*primary_600",
+        button_primary_text_color="white",
+        layout_gap="12px",
     )
 
 

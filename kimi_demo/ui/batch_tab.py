@@ -33,7 +33,7 @@ def build(services: Services) -> None:
             scale=1,
             min_width=160,
         )
-        thinking = gr.Checkbox(True, label=texts.say("page.thinking"), elem_id="batch-thinking", container=False, scale=0)
+        thinking = gr.Checkbox(True, label=texts.say("page.thinking"), elem_id="batch-thinking", container=False, scale=0, min_width=110)
         run = gr.Button(texts.say("page.run"), variant="primary", scale=0, elem_id="batch-run")
         stop = gr.Button(texts.say("page.stop"), variant="stop", scale=0, elem_id="batch-stop")
     takes_over = services.settings.model is not None and services.settings.base_url is None

@@ -27,7 +27,7 @@ def build(services: Services) -> None:
         send = gr.Button(texts.say("chat.send"), variant="primary", scale=0, elem_id="chat-send")
         stop = gr.Button(texts.say("page.stop"), variant="stop", scale=0, elem_id="chat-stop")
     with gr.Row(elem_classes="options"):
-        thinking = gr.Checkbox(True, label=texts.say("page.thinking"), elem_id="chat-thinking", container=False, scale=0)
+        thinking = gr.Checkbox(True, label=texts.say("page.thinking"), elem_id="chat-thinking", container=False, scale=0, min_width=110)
         max_tokens = gr.Number(
             PRESETS[DEFAULT_PRESET].sampling.max_tokens,
             label=texts.say("page.max_tokens"),

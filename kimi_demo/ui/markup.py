@@ -55,7 +55,7 @@ def _parser() -> MarkdownIt:
     parser.use(texmath_plugin, delimiters="brackets")
     parser.use(amsmath_plugin)
     parser.inline.ruler.before("escape", "math_brackets_in_text", _brackets_in_text)
-    parser.validateLink = lambda url: bool(_SAFE_LINK.match(url.strip()))  # the library's own hook for this
+    parser.validateLink = lambda url: bool(_SAFE_LINK.match(url.strip()))  # type: ignore[method-assign]  # the library's own hook
     rules: dict[str, Any] = {
         "link_open": _link_open,
         "image": _image,

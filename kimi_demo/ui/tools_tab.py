@@ -30,7 +30,7 @@ def build(services: Services) -> None:
         stop = gr.Button(texts.say("page.stop"), variant="stop", scale=0, elem_id="tools-stop")
     with gr.Row(elem_classes="options"):
         clear = gr.Button(texts.say("tools.clear"), variant="secondary", scale=0, elem_id="tools-clear")
-        gr.HTML(f'<span class="fine">{escape(texts.say("tools.preset"))}</span>', apply_default_css=False)
+        gr.HTML(f'<span class="fine">{escape(texts.say("tools.preset"))}</span>', elem_classes="grow", apply_default_css=False)
 
     async def start(request: gr.Request, group: str, question: str) -> None:
         services.start_tools(services.access.owner_of(request), group, question, sampling("tools"))

@@ -23,7 +23,9 @@ class Texts:
         return self.strings[key].format_map(params)
 
     def failure(self, code: str, params: dict[str, str]) -> tuple[str, str]:
-        """(what happened, what to do) of a `Failure` or `Failed`."""
+        """(what happened, what to do) of a `Failure` or `Failed`. A code from another version of the program is shown as it is."""
+        if f"failure.{code}.what" not in self.strings:
+            code, params = "unexpected", {"error": f"{code} {params}"}
         return self.say(f"failure.{code}.what", **params), self.say(f"failure.{code}.hint", **params)
 
     def sentence(self, failure: Failure) -> str:

@@ -1,0 +1,205 @@
+"""States that no small model shows on demand: the page in a browser against the scripted server."""
+
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests import scripted_server
+from tests.browser.page import DemoPage
+from tests.demo import Demo, running
+from tests.scripted_server import Scripted
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.fixture(scope="module")
+def scripted() -> Iterator[Scripted]:
+    with scripted_server.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def attached(scripted: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The demo on somebody else's server."""
+    with running(tmp_path_factory.mktemp("attached"), "--base-url", scripted.base_url) as demo:
+        yield demo
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(attached: Demo, browser: Browser) -> AsyncIterator[DemoPage]:
+    found = await DemoPage.open(browser, attached.address)
+    yield found
+    assert not found.complaints
+    await found.close()
+
+
+async def begun(page: DemoPage, kind: str, question: str) -> None:
+    await page.ask(kind, question)
+    await expect(page.run(kind).locator(".bubble")).to_have_text(question)
+
+
+async def test_the_panel_is_open_while_it_thinks_and_its_clock_runs(page: DemoPage) -> None:
+    await begun(page, "chat", "[[long_thought tokens=400 rate=40]]")
+    thought = page.run("chat").locator("details.thought")
+    await expect(thought).to_have_attribute("open", "")
+    summary = thought.locator("summary")
+    await expect(summary).to_contain_text("Thinking")
+    first = await summary.locator(".clock").inner_text()
+    await expect(summary.locator(".clock")).not_to_have_text(first)
+    await expect(page.at("#chat-stop")).to_be_visible()
+    await expect(page.at("#chat-send")).to_be_hidden()
+    await page.at("#chat-stop").click()
+    await expect(page.run("chat").locator(".notice")).to_have_text("Stopped. What was written stays.")
+    await expect(summary.locator(".clock[data-elapsed]")).to_have_count(0)
+    await expect(page.at("#chat-send")).to_be_visible()
+
+
+async def test_a_persons_own_opening_and_closing_wins(page: DemoPage) -> None:
+    await begun(page, "chat", "[[long_thought tokens=120 rate=40]]")
+    thought = page.run("chat").locator("details.thought")
+    await expect(thought.locator("summary")).to_contain_text("Thinking")
+    await thought.locator("summary").click()
+    await expect(thought).not_to_have_attribute("open", "")
+    await expect(thought.locator(".thought-text")).to_have_text(re.compile(r"(\w+\s+){30}"))  # it goes on, closed
+    await expect(thought).not_to_have_attribute("open", "")
+    await thought.locator("summary").click()
+    await page.idle("chat")
+    await expect(thought.locator("summary")).to_contain_text("Thought")
+    await expect(thought).to_have_attribute("open", "")  # opened by the person: the answer does not close it
+
+
+async def test_stop_closes_the_request_within_a_moment(page: DemoPage, scripted: Scripted) -> None:
+    await begun(page, "chat", "[[silent seconds=60]]")
+    await expect(page.run("chat").locator(".phase")).to_contain_text("Reading the prompt")
+    pressed = time.monotonic()
+    await page.at("#chat-stop").click()
+    await expect(page.run("chat").locator(".notice")).to_contain_text("Stopped.")
+    aborted = scripted.requests[-1].aborted_at
+    assert aborted is not None and aborted - pressed < 1
+
+
+@pytest.mark.parametrize(("kind", "tab"), [("chat", "Chat"), ("tools", "Function calling")])
+async def test_a_reload_in_mid_answer_finds_it_still_being_written_in_the_right_tab(page: DemoPage, kind: str, tab: str) -> None:
+    await page.tab(tab)
+    await begun(page, kind, "[[long_thought tokens=200 rate=40]]")
+    await expect(page.run(kind).locator(".thought-text")).to_have_text(re.compile(r"\w+"))
+    await page.load()
+    await expect(page.page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+    await expect(page.run(kind).locator(".bubble")).to_have_text("[[long_thought tokens=200 rate=40]]")
+    await expect(page.at("html")).to_have_attribute(f"data-{kind}", "running")
+    await page.idle(kind)
+    await expect(page.run(kind).locator(".numbers")).to_contain_text("finish reason stop")
+
+
+async def test_another_visitor_sees_nothing_of_it(page: DemoPage, attached: Demo, browser: Browser) -> None:
+    await begun(page, "chat", "[[reasoning]] my secret")
+    await page.idle("chat")
+    other = await DemoPage.open(browser, attached.address)
+    await expect(other.at("#chat .empty")).to_be_visible()
+    await expect(other.at("#chat [data-run]")).to_have_count(0)
+    run_id = await page.run("chat").get_attribute("data-run")
+    assert (await other.page.request.get(f"{attached.address}/kimi/export/{run_id}.jsonl")).status == 404
+    assert (await page.page.request.get(f"{attached.address}/kimi/export/{run_id}.jsonl")).status == 200
+    await other.close()
+
+
+async def test_a_server_that_dies_in_mid_thought_leaves_what_was_written(page: DemoPage) -> None:
+    await begun(page, "chat", "[[dies after=3]]")
+    run = page.run("chat")
+    await expect(run.locator(".notice[data-kind=error]")).to_be_visible()
+    await expect(run.locator(".thought-text")).to_have_text(re.compile(r"\w+"))
+    await expect(page.at("#chat-send")).to_be_visible()
+    await begun(page, "chat", "[[reasoning]]")  # and one can go on
+    await page.idle("chat")
+    await expect(page.run("chat").locator(".answer")).to_have_text(re.compile(r"\w+"))
+
+
+async def test_bad_input_is_named_where_it_was_entered_and_the_text_stays(page: DemoPage) -> None:
+    await page.ask("chat", "   ")
+    await expect(page.at("#chat-notice")).to_have_text("There is nothing to send yet. Write something first.")
+    await page.at("#chat-max-tokens input").fill("")
+    await page.ask("chat", "hello")
+    await expect(page.at("#chat-notice")).to_contain_text("max_tokens")
+    await expect(page.at("#chat-input textarea")).to_have_value("hello")
+    await page.at("#chat-max-tokens input").fill("100")
+    await page.at("#chat-input textarea").press("Enter")
+    await expect(page.at("#chat-notice")).to_have_text("")
+    await page.idle("chat")
+    await page.tab("Batch")
+    await page.at("#batch-run").click()
+    await expect(page.at("#batch-notice")).to_contain_text("There are no prompts.")
+
+
+async def test_hostile_text_from_the_model_does_nothing(page: DemoPage) -> None:
+    await page.page.evaluate("window.hurt = 0")
+    await begun(page, "chat", "[[hostile]]")
+    await page.idle("chat")
+    assert await page.page.evaluate("window.hurt") == 0
+    answer = page.run("chat").locator(".answer")
+    await expect(answer.locator("script, img, iframe, form, style, [onerror], a[href^=javascript]")).to_have_count(0)
+
+
+async def test_tools_several_rounds_and_calls(page: DemoPage) -> None:
+    await page.tab("Function calling")
+    await begun(page, "tools", "[[tool_parallel]] q")
+    await expect(page.run("tools")).to_have_attribute("data-whole", "1")
+    await expect(page.run("tools").locator(".call")).to_have_count(2)
+    await expect(page.run("tools").locator(".round").last.locator(".answer")).to_have_text(re.compile(r"\w+"))
+
+
+async def test_a_new_chat_is_empty_and_the_next_message_starts_over(page: DemoPage, scripted: Scripted) -> None:
+    await begun(page, "chat", "[[reasoning]] first")
+    await page.idle("chat")
+    await begun(page, "chat", "[[reasoning]] second")
+    await page.idle("chat")
+    assert [message["role"] for message in scripted.requests[-1].body["messages"]] == ["user", "assistant", "user"]
+    await page.at("#chat-new").click()
+    await expect(page.at("#chat .empty")).to_be_visible()
+    await page.at("#chat .example").first.click()
+    await expect(page.at("#chat-input textarea")).to_have_value("什么是大模型？")
+    await begun(page, "chat", "[[reasoning]] third")
+    await page.idle("chat")
+    assert [message["role"] for message in scripted.requests[-1].body["messages"]] == ["user"]
+
+
+async def test_eight_idle_tabs_of_one_browser_all_load_and_work(attached: Demo, browser: Browser) -> None:
+    context = await browser.new_context()
+    pages = []
+    for _ in range(8):
+        page = DemoPage(await context.new_page(), attached.address)
+        await page.load()
+        pages.append(page)
+    await begun(pages[-1], "chat", "[[reasoning]]")
+    await pages[-1].idle("chat")
+    await pages[0].page.bring_to_front()
+    await context.close()
+
+
+async def test_without_vllm_only_the_batch_tab_says_what_it_misses(
+    scripted: Scripted, browser: Browser, tmp_path: Path
+) -> None:
+    """`sitecustomize` hides vllm and torch from the process, as in an environment without them."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('vllm', 'torch'):\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Hide())\n"
+    )
+    with running(tmp_path / "data", "--base-url", scripted.base_url, PYTHONPATH=str(hidden)) as demo:
+        page = await DemoPage.open(browser, demo.address)
+        await begun(page, "chat", "[[reasoning]]")
+        await page.idle("chat")
+        await page.tab("Batch")
+        await page.at("#batch-prompts textarea").fill("hello")
+        await page.at("#batch-run").click()
+        await expect(page.at("#batch-notice")).to_contain_text("vLLM")
+        await page.close()
