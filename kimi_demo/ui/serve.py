@@ -14,10 +14,11 @@ from starlette.types import ASGIApp
 from uvicorn.lifespan.on import LifespanOn
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.guardian import Guardian
 from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.guard import Guard
-from kimi_demo.ui.share import close_share_links, open_share_link
+from kimi_demo.ui.share import close_share_links, open_share_link, tunnel_processes
 from kimi_demo.ui.swappable import Swappable
 from kimi_demo.ui.texts import texts
 
@@ -44,18 +45,20 @@ async def serve(settings: Settings, sock: socket.socket, build: Build) -> None:
     access = Access.of(settings, sock.getsockname()[1])
     holder = Swappable()
     stop = _stop_on_signals()
+    guardian = Guardian()
     async with _listening(Guard(holder, access), sock, stop):
         _say("cli.open", address=access.operator_address(settings.host))
         _say("cli.operator")
         try:
             async with contextlib.AsyncExitStack() as page:
                 if await _unless(stop, _open(settings, access, build, holder, page)) and settings.share:
-                    await _unless(stop, _share(settings, access))
+                    await _unless(stop, _share(settings, access, guardian))
                 await stop.wait()
                 await holder.close()
         finally:
             await holder.close()
             close_share_links()
+            await asyncio.to_thread(guardian.close)
 
 
 async def _open(settings: Settings, access: Access, build: Build, holder: Swappable, page: contextlib.AsyncExitStack) -> bool:
@@ -66,7 +69,7 @@ async def _open(settings: Settings, access: Access, build: Build, holder: Swappa
     return True
 
 
-async def _share(settings: Settings, access: Access) -> None:
+async def _share(settings: Settings, access: Access, guardian: Guardian) -> None:
     """Put up the public link. Where that fails, the page says so and goes on without."""
     _say("cli.link_wait")
     try:
@@ -75,6 +78,8 @@ async def _share(settings: Settings, access: Access) -> None:
         access.share_failure = failure
         print(texts().sentence(failure), flush=True)
         return
+    for pid in tunnel_processes():
+        guardian.watch(pid)  # killed without a chance to clean up, we would leave a public link to a free port behind
     access.hosts.allow(link.split("://")[-1].strip("/"))
     access.share_link = link
     _say("cli.link", address=link)

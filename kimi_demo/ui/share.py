@@ -3,6 +3,8 @@
 import hashlib
 import platform
 import secrets
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -34,19 +36,23 @@ def open_share_link(settings: Settings, port: int) -> str:
         raise _failure(error, tunneling) from error
 
 
+def tunnel_processes() -> list[int]:
+    """The process ids of the tunnel programs that this process started."""
+    processes: list[subprocess.Popen[bytes] | None] = [tunnel.proc for tunnel in _tunnels()]  # Gradio declares it None
+    return [process.pid for process in processes if process is not None]
+
+
 def close_share_links() -> None:
     """End the tunnel programs that this process started. They outlive it otherwise, and lead to whatever takes the port next."""
-    import sys
+    for tunnel in _tunnels():
+        process, tunnel.proc = tunnel.proc, None  # Tunnel.kill would print to the terminal
+        if process is not None:
+            process.terminate()
 
-    tunneling = sys.modules.get("gradio.tunneling")
-    for tunnel in list(getattr(tunneling, "CURRENT_TUNNELS", ())):
-        _end(tunnel)
 
-
-def _end(tunnel: "Tunnel") -> None:
-    process, tunnel.proc = tunnel.proc, None  # Tunnel.kill prints to the terminal
-    if process is not None:
-        process.terminate()
+def _tunnels() -> "list[Tunnel]":
+    tunneling = sys.modules.get("gradio.tunneling")  # not imported: there are none
+    return list(tunneling.CURRENT_TUNNELS) if tunneling else []
 
 
 def _drop_altered_client(tunneling: ModuleType) -> None:

@@ -374,6 +374,16 @@ def test_an_announced_body_beyond_it_is_refused() -> None:
     assert answer.status_code == 413 and "larger than" in answer.text
 
 
+async def test_an_announced_body_beyond_it_is_not_even_read() -> None:
+    async def unused(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("reached")
+
+    headers = [(b"host", b"127.0.0.1:7860"), (b"content-length", b"1001")]
+    drive = Drive(Guard(unused, made()[1], max_body=1000), method="POST", headers=headers)
+    assert (await drive.sent.get())["status"] == 413
+    await drive.task
+
+
 def test_an_unannounced_body_is_counted() -> None:
     client, _ = made(max_body=1000)
     answer = client.post("/kimi/echo", content=iter([b"x" * 600, b"x" * 600]))

@@ -1,11 +1,15 @@
 """The page's life as a process: starting page, swap, streams, signals, failures. What is served is tests/ui/stub_page.py."""
 
+import os
+import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import gradio.tunneling as tunneling
 import httpx
 
 from tests.programs import Program, running
@@ -130,3 +134,26 @@ def test_without_a_public_link_the_page_goes_on(tmp_path: Path) -> None:
         program.wait_for("closing")
         program.tell("close")
         assert program.ended()[0] == 0
+
+
+def test_the_public_name_is_let_in_and_the_tunnel_dies_with_the_program(tmp_path: Path) -> None:
+    client = tmp_path / "gradio" / "frpc" / Path(tunneling.BINARY_PATH).name
+    client.parent.mkdir(parents=True)
+    client.write_text(
+        f"#!{sys.executable}\nimport os, time\nopen('pid', 'w').write(str(os.getpid()))\n"
+        "print('start proxy success: https://abc.gradio.live', flush=True)\ntime.sleep(600)\n"
+    )
+    client.chmod(0o700)
+    environment = {"GRADIO_SHARE_SERVER_ADDRESS": "127.0.0.1:9", "HF_HOME": str(tmp_path), "STUB_TUNNEL": "1"}
+    with running(STUB, "--port", "0", "--share", "--auth", "a:b", cwd=tmp_path, **environment) as program:
+        address = program.wait_for(r"http://127\.0\.0\.1:\d+/")[0]
+        public = {"host": "abc.gradio.live", "origin": "https://abc.gradio.live"}
+        assert httpx.get(address, headers=public, auth=("a", "b")).status_code == 421
+        program.tell("go")
+        assert program.wait_for("Public link: (.*)")[1] == "https://abc.gradio.live"
+        assert httpx.get(address, headers=public, auth=("a", "b")).text == "the page"
+        assert httpx.get(address, headers=public).status_code == 401
+        tunnel = os.pidfd_open(int((tmp_path / "pid").read_text()))
+        program.signal(signal.SIGKILL)
+        assert select.select([tunnel], [], [], 30)[0], "the tunnel outlived the program"
+        os.close(tunnel)
