@@ -91,7 +91,7 @@ _RULES: tuple[_Rule, ...] = tuple(
         (r"Failed core proc\(s\): \{[^}]*: -9\b", lambda m: Failure("server.out_of_memory")),
         (r"Cannot find any model weights with `([^`]+)`", lambda m: Failure("server.no_weights", path=m[1])),
         (
-            r"Repo id must be in the form|is not a local folder and is not a valid model identifier|Repository Not Found|404 Client Error",
+            r"Repo id must be in the form|Invalid repository ID|is not a valid model identifier|Repository Not Found|404 Client Error",
             lambda m: Failure("server.hub_unknown_model"),
         ),
         (
@@ -147,7 +147,7 @@ def reason_in(lines: Sequence[str]) -> str:
 
 
 def status(exit_code: int) -> str:
-    """"1", or "SIGSEGV" for a process that a signal ended."""
+    """The exit code, or the name of the signal that ended the process: "1", "SIGSEGV"."""
     if exit_code >= 0:
         return str(exit_code)
     try:

@@ -3,6 +3,7 @@
 import codecs
 import logging
 from collections import deque
+from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -59,4 +60,5 @@ class Logbook:
 
     def close(self) -> None:
         if self._handler is not None:
-            self._handler.close()
+            with suppress(OSError):  # what could not be written is flushed once more here
+                self._handler.close()
