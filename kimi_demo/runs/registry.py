@@ -19,7 +19,7 @@ class Registry:
     """Starts runs, finds them again, and hands every event to the store. Belongs to the event loop's thread.
 
     max_at_once: most runs going at the same time, all owners together.
-    keep: most finished runs held in memory (and at most MOST_KEPT_EVENTS of their events); older ones are read from the store.
+    keep: most finished runs held in memory (with at most MOST_KEPT_EVENTS); older ones are read from the store.
     """
 
     def __init__(self, store: Store, max_at_once: int, keep: int = 64) -> None:
@@ -54,7 +54,7 @@ class Registry:
         return run
 
     async def get(self, run_id: str, owner: str) -> Run:
-        """The run, going or finished. Raises Failure: runs.unknown (also when it is another's), store.corrupt."""
+        """The run, going or finished. Raises Failure: runs.unknown (also when it is another's), store.corrupt, store.unusable."""
         run = self._in_memory(run_id)
         if run is None:
             loaded = await asyncio.to_thread(self._store.load, run_id, owner)
@@ -112,18 +112,21 @@ class Registry:
     def _remember(self, run: Run) -> None:
         self._finished[run.id] = run
         events = sum(len(kept.entries) for kept in self._finished.values())
-        while len(self._finished) > 1 and (len(self._finished) > self._keep or events > MOST_KEPT_EVENTS):
-            _, oldest = self._finished.popitem(last=False)
-            events -= len(oldest.entries)
+        for oldest in list(self._finished.values())[:-1]:
+            if len(self._finished) <= self._keep and events <= MOST_KEPT_EVENTS:
+                break
+            if self._store.holds(oldest.id):  # what is not on disk (which may be full) would be gone
+                del self._finished[oldest.id]
+                events -= len(oldest.entries)
 
     async def _ids(self, owner: str, *, kind: str | None = None, group: str | None = None) -> list[str]:
-        """Ids in order of creation. A run reaches the disk a moment after its start, so those in memory are added."""
+        """Ids in order of creation, those that are not on disk (which may be full) included."""
+        # Taken before the disk is asked: what leaves memory meanwhile is on disk by then.
+        in_memory = sorted((*self._finished.values(), *self._live.values()), key=lambda run: run.created_at)
         stored = await asyncio.to_thread(self._store.ids, owner, kind=kind, group=group)
         known = set(stored)
-        in_memory = sorted((*self._finished.values(), *self._live.values()), key=lambda run: run.created_at)
-        new = [
+        return stored + [
             run.id
             for run in in_memory
             if run.id not in known and run.owner == owner and kind in (None, run.kind) and group in (None, run.group)
         ]
-        return stored + new

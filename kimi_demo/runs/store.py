@@ -50,8 +50,9 @@ class Store:
         self._path = path
         self._commit_every = commit_every
         self._waiting = _Waiting()
+        self._in_hand: set[str] = set()  # runs of the batch that is being written
         self._given_up: set[str] = set()
-        self._lock = threading.Lock()  # guards _waiting and _given_up
+        self._lock = threading.Lock()  # guards these three
         self._wake = threading.Condition(self._lock)
         self._urgent = False
         self._closing = False
@@ -84,8 +85,13 @@ class Store:
             if first or self._urgent:
                 self._wake.notify()
 
+    def holds(self, run_id: str) -> bool:
+        """Whether all that was written of a run is on disk."""
+        with self._lock:
+            return run_id not in self._waiting.events and run_id not in self._in_hand and run_id not in self._given_up
+
     def load(self, run_id: str, owner: str) -> Run | None:
-        """The owner's run as it was written; None when there is none. Raises Failure: store.corrupt."""
+        """The owner's run as it was written; None when there is none. Raises Failure: store.corrupt, store.unusable."""
         self.flush()
         with self._reading() as connection:
             found = connection.execute(
@@ -104,7 +110,8 @@ class Store:
         )
 
     def ids(self, owner: str, *, kind: str | None = None, group: str | None = None) -> list[str]:
-        """Ids of the owner's runs (of a kind, of a group), in order of creation, as far as they are on disk."""
+        """Ids of the owner's runs (of a kind, of a group), in order of creation. Raises Failure: store.corrupt, store.unusable."""
+        self.flush()
         with self._reading() as connection:
             rows = connection.execute(
                 'SELECT id FROM runs WHERE owner = ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR "group" = ?3) ORDER BY nr',
@@ -148,6 +155,7 @@ class Store:
         with self._writing:
             with self._lock:
                 batch, self._waiting = self._waiting, _Waiting()
+                self._in_hand = set(batch.events)
             if not batch:
                 return
             try:
@@ -161,6 +169,9 @@ class Store:
                 if self._trouble is not None:
                     log.warning("Runs are written to %s again", self._path)
                 self._trouble = None
+            finally:
+                with self._lock:
+                    self._in_hand = set()
 
     def _write(self, batch: _Waiting) -> None:
         with self._transaction() as connection:
@@ -223,16 +234,18 @@ class Store:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """A connection of the reader's own: in WAL mode readers and the writer do not wait for one another."""
         with self._told_as_failure(), closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.text_factory = bytes.decode  # raises ValueError, where sqlite3 itself would quote the damaged text
             yield connection
 
     @contextmanager
     def _told_as_failure(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
-            raise Failure("store.unusable", path=self._path, error=error) from error
-        except (sqlite3.DatabaseError, ValueError) as error:  # ValueError: an event that is no event
-            raise Failure("store.corrupt", path=self._path, error=" ".join(str(error).split())[:200]) from error
+        except sqlite3.Error as error:
+            damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+            raise Failure("store.corrupt" if damaged else "store.unusable", path=self._path, error=error) from error
+        except ValueError as error:  # an event that is none; its message would hold the person's text
+            raise Failure("store.corrupt", path=self._path, error=type(error).__name__) from error
 
 
 @contextmanager
