@@ -28,16 +28,16 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from playwright.async_api import Browser, Page, async_playwright
 
-import kimi_demo.ui
 from kimi_demo.dialect.events import AnswerDelta, Asked, Finished, RoundStarted, ThoughtDelta
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
+from kimi_demo.ui import page
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.live import Live
+from kimi_demo.ui.routes import ASSETS
 from kimi_demo.ui.texts import texts
 
-ASSETS = Path(kimi_demo.ui.__file__).parent / "assets"
 OWNER = "somebody"
 WORDS = "the model looks at the question again and weighs what it knows, line by line.\n".split(" ")
 
@@ -136,9 +136,7 @@ def own_page(app: FastAPI, load: Load, made: Callable[[], None], folder: Path) -
     with gr.Blocks() as blocks:
         gr.HTML('<div class="live" id="box"></div>', elem_id="chat", apply_default_css=False)
         gr.Button("go", elem_id="go").click(start, None, None, queue=False).then(fn=None, js="() => window.kimi.follow('chat')")
-    gr.mount_gradio_app(
-        app, blocks, path="/", run_history=False, css_paths=[ASSETS / "page.css"], head='<script src="kimi/static/live.js" defer></script>'
-    )
+    gr.mount_gradio_app(app, blocks, path="/", run_history=False, head=page.head(texts("en")))
 
 
 def bare_page(app: FastAPI, load: Load, made: Callable[[], None]) -> None:
@@ -153,7 +151,7 @@ def bare_page(app: FastAPI, load: Load, made: Callable[[], None]) -> None:
         return StreamingResponse(lines(), media_type="text/event-stream")
 
     @app.get("/")
-    async def page() -> HTMLResponse:
+    async def start() -> HTMLResponse:
         return HTMLResponse(
             "<!doctype html><button id=go>go</button><pre id=box style='white-space:pre-wrap;height:500px;overflow:auto'></pre><script>"
             "go.onclick=()=>{const s=new EventSource('tokens');s.onmessage=m=>{box.append(JSON.parse(m.data).choices[0].delta.reasoning);"
@@ -171,9 +169,9 @@ async def measure(browser: Browser, build: Callable[[FastAPI, Callable[[], None]
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
         serving = asyncio.create_task(server.serve(sockets=[sock]))
         context = await browser.new_context()
-        page = await context.new_page()
+        tab = await context.new_page()
         try:
-            return await _watch(page, f"http://127.0.0.1:{sock.getsockname()[1]}/", moments, load)
+            return await _watch(tab, f"http://127.0.0.1:{sock.getsockname()[1]}/", moments, load)
         finally:
             await context.close()
             server.should_exit = True
