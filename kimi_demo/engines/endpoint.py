@@ -96,7 +96,7 @@ class Endpoint:
         Close it (`aclose`) or cancel the task that awaits it, and the request is closed at once, before the first token too.
         Raises `Failure`; the events that came before stay true.
         """
-        return self._stream("/chat/completions", lambda: self._wire.chat_body(request), self._reader(request))
+        return self._stream("/chat/completions", lambda: self._wire.chat_body(request), self._reader(request), request)
 
     def stream_raw(self, prompt: str, sampling: Sampling) -> AsyncGenerator[Event, None]:
         """A text completion of `prompt` as it stands, without template: every character as AnswerDelta, marks included."""
@@ -112,7 +112,7 @@ class Endpoint:
             reply = await _whole(response, self._where)
             events = [event for event in reader.read(reply) if getattr(event, "final", True)] + reader.end()
         except Exception as error:
-            raise failure_of(error, self._where) from None
+            raise await self._counted(failure_of(error, self._where), request) from None
         self._learn(reader)
         return events
 
@@ -166,7 +166,9 @@ class Endpoint:
         if reader.repeated and self._opens is None:
             self._never_thinks = True
 
-    async def _stream(self, route: str, body: Callable[[], dict[str, Any]], reader: ChunkReader) -> AsyncGenerator[Event, None]:
+    async def _stream(
+        self, route: str, body: Callable[[], dict[str, Any]], reader: ChunkReader, request: ChatRequest | None = None
+    ) -> AsyncGenerator[Event, None]:
         """The events of one request. `read` costs no pydantic model per token: the SDK hands the parsed JSON through (cast_to=object)."""
         read = reader.read
         try:
@@ -185,8 +187,18 @@ class Endpoint:
             for event in reader.broken():
                 yield event
             # `from None`: a server's message may repeat the key, and a chained traceback would print it.
-            raise failure_of(error, self._where) from None
+            raise await self._counted(failure_of(error, self._where), request) from None
         self._learn(reader)
+
+    async def _counted(self, failure: Failure, request: ChatRequest | None) -> Failure:
+        """A prompt that is too long, with its true length: vLLM stops counting one token after the limit."""
+        limit = self.info.max_model_len
+        if request is None or limit is None or not failure.code.startswith("endpoint.prompt_too_long"):
+            return failure
+        tokens = await self.count_tokens(request)
+        if tokens is None or tokens < limit:
+            return failure
+        return Failure("endpoint.prompt_too_long", prompt_tokens=tokens, limit=limit)
 
     async def _open(self, route: str, body: Callable[[], dict[str, Any]]) -> "AsyncStream[object]":
         """Sends the request; once more with less if the server rejects `stream_options`."""

@@ -276,6 +276,16 @@ async def test_requests_that_are_turned_down(scripted: Scripted, scenario: str, 
         assert "--enable-auto-tool-choice" in texts("en").sentence(failure)
 
 
+async def test_a_prompt_that_is_too_long_is_counted_to_its_end(scripted: Scripted) -> None:
+    """vLLM counts up to the limit and says "at least"; /tokenize knows the rest."""
+    scripted.scenario("too_long", tokens=8193)
+    endpoint = await Endpoint.connect(scripted.base_url)
+    with pytest.raises(Failure) as caught:
+        await anext(endpoint.stream(ChatRequest([user("word " * 10_000)], Sampling())))
+    assert sayable(caught.value).params == {"prompt_tokens": "10005", "limit": "8192"}
+    await endpoint.aclose()
+
+
 async def test_a_stream_of_something_else(scripted: Scripted) -> None:
     scripted.scenario("odd_json", body="data: {not json}\n\n", content_type="text/event-stream")
     endpoint = await Endpoint.connect(scripted.base_url)
