@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = {"kimi_demo", "scripts", "tests", "app"}
-# torch comes with either engine; starlette is FastAPI's, whose own classes these are; packaging comes with pytest, gradio and pip's friends.
+# torch comes with either engine; starlette is FastAPI's, whose own classes these are; packaging is pytest's and gradio's.
 BROUGHT_ALONG = {"torch", "starlette", "gradio-client", "tokenizers", "filelock", "packaging"}
 
 
