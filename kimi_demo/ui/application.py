@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from dataclasses import dataclass
-from pathlib import Path
 
 import gradio as gr
 from fastapi import FastAPI
@@ -23,7 +22,7 @@ from kimi_demo.ui.access import Access
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.routes import add_routes
 from kimi_demo.ui.services import Services
-from kimi_demo.ui.texts import Texts, texts
+from kimi_demo.ui.texts import texts
 
 log = logging.getLogger(__name__)
 
@@ -81,46 +80,8 @@ async def build(settings: Settings, access: Access) -> Application:
         run_history=False,
         ssr_mode=False,
         max_file_size="1mb",
-        theme=_theme(),
-        css_paths=[Path(__file__).parent / "assets" / "page.css"],
-        head=_head(words),
+        theme=page.theme(),
+        head=page.head(words),
     )
     services.chat_engine.start()
     return Application(mounted, services)
-
-
-def _theme() -> gr.Theme:
-    """Gradio's base theme with system fonts (nothing is fetched), quiet labels and visible borders."""
-    theme = gr.themes.Base(
-        primary_hue="indigo",
-        neutral_hue="slate",
-        radius_size="lg",
-        font=["system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "sans-serif"],
-        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
-    )
-    return theme.set(
-        block_border_width="0px",
-        block_shadow="none",
-        block_background_fill="transparent",
-        block_background_fill_dark="transparent",
-        block_padding="0px",
-        block_title_text_weight="500",
-        block_title_text_size="*text_sm",
-        block_label_text_size="*text_sm",
-        input_border_width="1px",
-        input_background_fill="*background_fill_primary",
-        input_background_fill_dark="*background_fill_secondary",
-        button_large_padding="8px 18px",
-        button_large_text_weight="550",
-        button_primary_background_fill="*primary_600",
-        button_primary_background_fill_hover="*primary_500",
-        button_primary_background_fill_dark="*primary_600",
-        button_primary_text_color="white",
-        layout_gap="12px",
-    )
-
-
-def _head(words: Texts) -> str:
-    """Our script, and the two words that the style sheet shows on copy buttons."""
-    names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied"))
-    return f'<style>:root {{ {names} }}</style><script src="kimi/static/live.js" defer></script>'

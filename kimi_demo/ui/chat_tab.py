@@ -38,7 +38,7 @@ def build(services: Services) -> None:
             scale=0,
             min_width=160,
         )
-        clear = gr.Button(texts.say("chat.new"), variant="secondary", scale=0, elem_id="chat-new")
+        clear = gr.Button(texts.say("chat.new"), size="sm", scale=0, elem_id="chat-new")
 
     async def start(request: gr.Request, group: str, text: str, think: bool, limit: float | None) -> None:
         chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens_given(limit))

@@ -25,7 +25,7 @@ def empty_state(kind: str, texts: Texts) -> str:
     """The content of an empty conversation (or table) of `kind`."""
     field = "batch-prompts" if kind == "batch" else f"{kind}-input"
     buttons = "".join(
-        f'<button type="button" class="example" data-fill="{field}" data-text="{escape(text)}">{escape(_label(text, texts))}</button>'
+        f'<button type="button" class="try" data-fill="{field}" data-text="{escape(text)}">{escape(_label(text, texts))}</button>'
         for text in EXAMPLES[kind]
     )
     title, hint = texts.say(f"{kind}.empty.title"), texts.say(f"{kind}.empty.hint")

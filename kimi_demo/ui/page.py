@@ -6,6 +6,7 @@ import gradio as gr
 
 from kimi_demo.ui import api, batch_tab, chat_tab, tools_tab
 from kimi_demo.ui.services import Services
+from kimi_demo.ui.texts import Texts
 
 
 def build(services: Services) -> gr.Blocks:
@@ -26,3 +27,52 @@ def build(services: Services) -> gr.Blocks:
 def _header(title: str) -> str:
     """The name of the page, and the badge that assets/live.js keeps up to date."""
     return f'<header id="header"><h1>{escape(title)}</h1><div id="model-badge"><div class="live" role="status"></div></div></header>'
+
+
+def theme() -> gr.Theme:
+    """Gradio's base theme with system fonts (nothing is fetched), quiet labels and visible borders."""
+    base = gr.themes.Base(
+        primary_hue="indigo",
+        neutral_hue="slate",
+        radius_size="lg",
+        font=["system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "sans-serif"],
+        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
+    )
+    return base.set(
+        block_border_width="0px",
+        block_shadow="none",
+        block_background_fill="transparent",
+        block_background_fill_dark="transparent",
+        block_padding="0px",
+        block_title_text_weight="500",
+        block_title_text_size="*text_sm",
+        block_label_text_size="*text_sm",
+        input_border_width="1px",
+        input_background_fill="*background_fill_primary",
+        input_background_fill_dark="*background_fill_secondary",
+        button_large_padding="8px 18px",
+        button_large_text_weight="550",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_500",
+        button_primary_background_fill_dark="*primary_600",
+        button_primary_text_color="white",
+        button_secondary_background_fill="transparent",
+        button_secondary_background_fill_hover="*background_fill_secondary",
+        button_secondary_background_fill_dark="transparent",
+        button_secondary_border_color="*border_color_primary",
+        button_border_width="1px",
+        button_cancel_background_fill="*background_fill_primary",
+        layout_gap="12px",
+    )
+
+
+def head(words: Texts) -> str:
+    """Our style sheet and script, and the two words that the style sheet shows on copy buttons.
+
+    Linked, not given to Gradio as `css`: it rewrites selectors, and `:root[…]` no longer matches then.
+    """
+    names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied"))
+    return (
+        f'<link rel="stylesheet" href="kimi/static/page.css"><style>:root {{ {names} }}</style>'
+        '<script src="kimi/static/live.js" defer></script>'
+    )

@@ -29,7 +29,7 @@ def build(services: Services) -> None:
         run = gr.Button(texts.say("page.run"), variant="primary", scale=0, elem_id="tools-run")
         stop = gr.Button(texts.say("page.stop"), variant="stop", scale=0, elem_id="tools-stop")
     with gr.Row(elem_classes="options"):
-        clear = gr.Button(texts.say("tools.clear"), variant="secondary", scale=0, elem_id="tools-clear")
+        clear = gr.Button(texts.say("tools.clear"), size="sm", scale=0, elem_id="tools-clear")
         gr.HTML(f'<span class="fine">{escape(texts.say("tools.preset"))}</span>', elem_classes="grow", apply_default_css=False)
 
     async def start(request: gr.Request, group: str, question: str) -> None:

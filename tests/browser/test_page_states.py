@@ -160,7 +160,7 @@ async def test_a_new_chat_is_empty_and_the_next_message_starts_over(page: DemoPa
     assert [message["role"] for message in scripted.requests[-1].body["messages"]] == ["user", "assistant", "user"]
     await page.at("#chat-new").click()
     await expect(page.at("#chat .empty")).to_be_visible()
-    await page.at("#chat .example").first.click()
+    await page.at("#chat .try").first.click()
     await expect(page.at("#chat-input textarea")).to_have_value("什么是大模型？")
     await begun(page, "chat", "[[reasoning]] third")
     await page.idle("chat")

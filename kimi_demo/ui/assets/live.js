@@ -92,7 +92,7 @@
     streams.set(kind, stream);
     stream.addEventListener("start", (message) => start(kind, JSON.parse(message.data)));
     stream.addEventListener("message", (message) => patch(kind, JSON.parse(message.data)));
-    stream.addEventListener("whole", (message) => { const run = byId(`holder-${message.data}`); if (run) run.dataset.whole = "1"; });
+    stream.addEventListener("whole", (message) => { const run = byId(`holder-${JSON.parse(message.data)}`); if (run) run.dataset.whole = "1"; });
     stream.addEventListener("end", () => { stream.close(); streams.delete(kind); mark(kind, false); });
     stream.addEventListener("open", () => box.classList.remove("away"));
     stream.addEventListener("error", () => {
@@ -130,24 +130,24 @@
   // ---- the badge: which model answers, and its state ---------------------------------------------------------------
 
   async function badge() {
-    let wait = 10000;
-    try {
-      const answer = await fetch("kimi/badge", { cache: "no-store" });
-      if (answer.ok) {
+    const box = byId("model-badge");
+    const shown = box?.querySelector(".live");
+    let wait = 200; // until Gradio has put the header in place
+    if (shown) {
+      try {
+        const answer = await fetch("kimi/badge", { cache: "no-store" });
+        if (!answer.ok) throw new Error(answer.status);
         const { html, settled } = await answer.json();
-        const element = byId("model-badge")?.querySelector(".live");
-        if (element && element.dataset.shown !== html) { element.innerHTML = html; element.dataset.shown = html; revive(element); }
-        wait = settled ? 10000 : 1000;
+        if (shown.dataset.shown !== html) { shown.innerHTML = html; shown.dataset.shown = html; revive(shown); }
+        box.classList.remove("away");
+        wait = document.hidden ? 30000 : settled ? 10000 : 1000;
+      } catch {
+        shown.dataset.shown = "";
+        box.classList.add("away");
+        wait = 2000;
       }
-    } catch {
-      const element = byId("model-badge")?.querySelector(".live");
-      if (element) element.dataset.shown = "";
-      byId("model-badge")?.classList.add("away");
-      setTimeout(badge, 2000);
-      return;
     }
-    byId("model-badge")?.classList.remove("away");
-    setTimeout(badge, document.hidden ? 30000 : wait);
+    setTimeout(badge, wait);
   }
 
   // ---- what people do ------------------------------------------------------------------------------------------------

@@ -4,6 +4,10 @@ from kimi_demo.dialect.reply import Reply
 from kimi_demo.ui.texts import Texts
 
 
+SHORTEST_S = 0.1
+"""A speed measured over less says more about buffers than about the model."""
+
+
 def thought_tokens(reply: Reply, deltas: int) -> tuple[int, bool]:
     """(tokens of thought, exact). Exact when the server counts them; else the number of chunks, about one token each."""
     if reply.usage is not None and reply.usage.reasoning_tokens is not None:
@@ -34,8 +38,8 @@ def numbers(reply: Reply, texts: Texts) -> list[str]:
 
 
 def tokens_per_second(reply: Reply) -> float | None:
-    """Tokens per second between the first and the last token; None for fewer than two tokens or without the server's count."""
+    """Tokens per second between the first and the last token; None where that means nothing: too few, too short, not counted."""
     if reply.usage is None or reply.usage.completion_tokens is None or reply.first_token_at is None or reply.last_token_at is None:
         return None
     seconds = reply.last_token_at - reply.first_token_at
-    return (reply.usage.completion_tokens - 1) / seconds if reply.usage.completion_tokens > 1 and seconds > 0 else None
+    return (reply.usage.completion_tokens - 1) / seconds if reply.usage.completion_tokens > 1 and seconds >= SHORTEST_S else None
