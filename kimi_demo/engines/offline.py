@@ -41,6 +41,7 @@ class OfflineEngine:
         self._phase: Phase | None = None
         self._listeners: list[Emit] = []
         self._failure: Failure | None = None
+        self._unloading = False
         self._at_exit = partial(_close, weakref.ref(self._thread))
         atexit.register(self._at_exit)
 
@@ -92,6 +93,8 @@ class OfflineEngine:
         self._failure = None
         try:
             launch = self._launch if isinstance(self._launch, OfflineLaunch) else await self._launch(self._tell)
+            if self._unloading:
+                raise Failure("batch.load_stopped")
             await _outcome(self._thread.load(launch, lambda phase: _post(loop, self._tell, phase)))
         except Failure as failure:
             self._failure = failure
@@ -149,8 +152,12 @@ class OfflineEngine:
         """Frees the memory: returns when vLLM's processes are gone. A load that is going on is stopped, batches end with a Failure."""
         loading = self._loading
         if loading is not None and not loading.done():
+            self._unloading = True
             self._thread.abandon_load()
-            await asyncio.wait([loading])
+            try:
+                await asyncio.wait([loading])
+            finally:
+                self._unloading = False
         await _outcome(self._thread.unload())
         self._failure = None
         self._thread.failure = None

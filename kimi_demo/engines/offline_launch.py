@@ -12,6 +12,12 @@ from kimi_demo.settings import Settings
 _READY_TIMEOUT_S = 4 * 60 * 60
 """How long vLLM waits for its engine process. Its own 600 s are too few: Kimi K2.5 took 1 h 45 min from a network disk."""
 
+_REHEARSAL_GPU_SHARE = 0.3
+"""Share of a GPU for the stand-in unless a person sets another: it is small, and the chat server has its own beside it."""
+
+_CPU_MAX_NUM_BATCHED_TOKENS = 4096
+"""Tokens of one step; vLLM's own default for LLM on a CPU."""
+
 CPU_MAX_NUM_SEQS = 32
 """Rows that compute at once on a CPU: more slow every row down without raising the sum."""
 
@@ -37,6 +43,9 @@ class OfflineLaunch:
     @classmethod
     def from_settings(cls, settings: Settings, model: str) -> "OfflineLaunch":
         """model: the folder or hub id, as `ModelFolder.path` gives it."""
+        share = settings.gpu_memory_utilization
+        if settings.rehearsal and "gpu_memory_utilization" not in settings.model_fields_set:
+            share = _REHEARSAL_GPU_SHARE
         return cls(
             model=model,
             log=settings.data.resolve() / "logs" / "batch-engine.log",
@@ -44,7 +53,7 @@ class OfflineLaunch:
             model_source=settings.model_source,
             tensor_parallel_size=settings.tp,
             max_model_len=settings.max_model_len,
-            gpu_memory_utilization=settings.gpu_memory_utilization,
+            gpu_memory_utilization=share,
             cpu_kv_cache_gb=settings.cpu_kv_cache_gb,
             vllm_args=settings.vllm_args,
         )
@@ -68,7 +77,15 @@ def llm_arguments(launch: OfflineLaunch, *, on_cpu: bool, log_config: Path) -> d
         "log_config_file": str(log_config),
     }
     if on_cpu:
-        arguments |= {"enforce_eager": True, "max_num_seqs": CPU_MAX_NUM_SEQS}
+        arguments |= {
+            "enforce_eager": True,
+            "max_num_seqs": CPU_MAX_NUM_SEQS,
+            # A seeded row whose prompt is read in parts kills vLLM 0.32 on a CPU: v1/worker/gpu_model_runner.py rewinds the row's
+            # generator after each part, and torch answers "CPU Generator does not use offset". So a prompt is read in one step,
+            # which has room for the longest of them beside a token of each row that is writing.
+            "enable_chunked_prefill": False,
+            "max_num_batched_tokens": max(_CPU_MAX_NUM_BATCHED_TOKENS, launch.max_model_len + CPU_MAX_NUM_SEQS),
+        }
     else:
         arguments["gpu_memory_utilization"] = launch.gpu_memory_utilization
     return arguments

@@ -14,7 +14,7 @@ from kimi_demo.engines.offline_checks import check, explain
 from kimi_demo.engines.offline_launch import OfflineLaunch, environment, llm_arguments, set_environment
 from kimi_demo.engines.offline_log import LogFollower, prepare_log, read_log
 from kimi_demo.engines.offline_vllm import LoadedModel, engine_processes, kill_tree, parse_arguments
-from kimi_demo.engines.phases import phase_of
+from kimi_demo.engines.phases import Progress, phase_of
 
 log = logging.getLogger(__name__)
 
@@ -95,14 +95,12 @@ class _Newcomers:
 
 
 def _teller(on_phase: Callable[[Phase], None]) -> Callable[[str], None]:
-    """Turns log lines into phases, each told once."""
-    last: Phase | None = None
+    """Turns log lines into phases that only go forward."""
+    progress = Progress()
 
     def tell(line: str) -> None:
-        nonlocal last
         phase = phase_of(line)
-        if phase is not None and phase != last:
-            last = phase
+        if phase is not None and progress.step(phase):
             on_phase(phase)
 
     return tell

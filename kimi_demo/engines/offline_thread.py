@@ -39,7 +39,7 @@ class EngineThread:
         self._ids = itertools.count()
         self._abandoned = threading.Event()
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="batch-engine", daemon=True)
+        self._thread: threading.Thread | None = None
 
     @property
     def loaded(self) -> bool:
@@ -79,13 +79,15 @@ class EngineThread:
 
     def close(self, timeout: float) -> None:
         """Frees everything and ends the thread; waits for that, `timeout` seconds at most."""
-        if self._thread.is_alive():
+        thread = self._thread
+        if thread is not None and thread.is_alive():
             self._abandoned.set()
             self._post(Quit())
-            self._thread.join(timeout)
+            thread.join(timeout)
 
     def _post(self, command: Command) -> None:
-        if self._thread.ident is None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="batch-engine", daemon=True)
             self._thread.start()
         self._commands.put(command)
         model = self._model
@@ -145,7 +147,7 @@ class EngineThread:
             self.failure = Failure(failure.code, **failure.params)  # a copy: the raised one holds on to the frames it came through
             raise
         self._model = model
-        model.watch(lambda code: self._post(Died(model, code)))
+        model.watch(lambda code: self._commands.put(Died(model, code)))
 
     def _call(self, work: Callable[[Any], Any]) -> Any:
         if self._model is None:
