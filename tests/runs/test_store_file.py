@@ -10,6 +10,7 @@ import pytest
 
 from kimi_demo.dialect.events import AnswerDelta, Asked, Ended, RowFinished, Timed
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs.run import Run
 from kimi_demo.runs.schema import APPLICATION_ID, MIGRATIONS
 from kimi_demo.runs.store import Store
 from tests.runs.files import NEVER, events_of, fill, put, rows
@@ -161,6 +162,28 @@ def test_a_full_disk_is_told_once_and_made_up_for(path: Path, caplog: pytest.Log
     assert store.trouble is None and len(caplog.records) == 2
     text = "".join(event.text for event in events_of(store.load(run.id, "me")) if isinstance(event, AnswerDelta))
     assert text == "0" * 10_000 + "1" * 10_000 + "2" * 10_000
+    store.close()
+
+
+def test_what_comes_during_a_failed_commit_stays_in_order(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(path, commit_every=NEVER)
+    run = put(store, Asked("?"), AnswerDelta("a"))
+    other: list[Run] = []
+
+    def fails(batch: object) -> None:
+        store.write(run.id, Timed(2.0, AnswerDelta("b")))
+        other.append(put(store, Asked("!"), AnswerDelta("x")))
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "_write", fails)
+        store.flush()
+    assert store.trouble is not None and not store.holds(run.id)
+    store.write(run.id, Timed(3.0, AnswerDelta("c")))
+    store.write(run.id, Timed(4.0, Ended("done")))
+    assert "".join(event.text for event in events_of(store.load(run.id, "me")) if isinstance(event, AnswerDelta)) == "abc"
+    assert events_of(store.load(other[0].id, "me"))[:2] == [Asked("!"), AnswerDelta("x")]
+    assert store.trouble is None and store.holds(run.id)
     store.close()
 
 
