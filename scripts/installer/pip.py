@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,12 +27,13 @@ def install(python: Path, step: Step, log: Path, held: int, scratch: Path) -> No
     try:
         _run(python, step.arguments, log, held, scratch, step.title)
     except PipFailed as failed:
-        if not step.instead or not not_found(failed.lines):
+        if not step.instead or no_room(failed.lines):
             raise Stop(sentence(failed.lines, log)) from None
+        # Whatever else it was: a package that is not there also shows as conflicting constraints, or as a mirror's refusal.
         try:
             _run(python, step.instead, log, held, scratch, step.title)
         except PipFailed as again:
-            raise Stop(sentence(again.lines, log)) from None
+            raise Stop(sentence(again.lines, log, step.instead_from)) from None
 
 
 def _run(python: Path, arguments: tuple[str, ...], log: Path, held: int, scratch: Path, title: str) -> None:
@@ -88,8 +90,8 @@ class Progress:
         self._out.flush()
 
 
-def not_found(lines: list[str]) -> bool:
-    return any("No matching distribution found" in line for line in lines)
+def no_room(lines: list[str]) -> bool:
+    return any(mark in line for line in lines for mark in ("No space left on device", "Errno 28", "Disk quota exceeded"))
 
 
 UNREACHABLE = (
@@ -106,16 +108,15 @@ UNREACHABLE = (
 )
 
 
-def sentence(lines: list[str], log: Path) -> str:
-    """Why pip failed and what to do, from its own output. The log holds the whole of it."""
+def sentence(lines: list[str], log: Path, index: str = "The package index that pip is set up with") -> str:
+    """Why pip failed and what to do, from its own output. index: where it looked. The log holds the whole of it."""
     text = "\n".join(lines)
-    if "No space left on device" in text or "Errno 28" in text or "Disk quota exceeded" in text:
+    if no_room(lines):
         return f"The disk is full: make room and run this again; it goes on where it stopped. ({log})"
     if any(mark in text for mark in UNREACHABLE):
-        return f"The package index cannot be reached: check the network or proxy and run this again; it goes on where it stopped. ({log})"
-    if not_found(lines):
-        name = text.split("No matching distribution found for", 1)[1].split()[0]
-        return f"The package index that pip is set up with does not have {name} for this Python and machine. ({log})"
+        return f"{index} cannot be reached: check the network or proxy and run this again; it goes on where it stopped. ({log})"
+    if missing := re.search(r"No matching distribution found for (\S+)", text):
+        return f"{index} does not have {missing[1]} for this Python and machine. ({log})"
     if "Permission denied" in text:
         return f"A file could not be written: .venv belongs to another user. Remove it and run this again. ({log})"
     last = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "it printed nothing")

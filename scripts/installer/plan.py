@@ -21,11 +21,12 @@ DISK = {Kind.CPU: 6 * GIB, Kind.GPU: 22 * GIB, Kind.PAGE: 2 * GIB}
 
 @dataclass(frozen=True)
 class Step:
-    """One call of `pip install`. title: what the person reads. instead: arguments to try if pip does not find what `arguments` name."""
+    """One call of `pip install`. title: what the person reads. instead: arguments to try if that fails; instead_from: where they look."""
 
     title: str
     arguments: tuple[str, ...]
     instead: tuple[str, ...] = ()
+    instead_from: str = ""
 
 
 def steps(kind: Kind, root: Path) -> list[Step]:
@@ -40,7 +41,8 @@ def steps(kind: Kind, root: Path) -> list[Step]:
         return [rest]
     # Plain first: pip's own configuration may know a place for it. PyTorch's index only for this one package: as an extra index for
     # everything it would be asked about every package.
-    torch = Step(f"{TORCH} (about 200 MB)", ("--no-deps", TORCH), ("--no-deps", "--index-url", TORCH_CPU_INDEX, TORCH))
+    elsewhere = ("--no-deps", "--index-url", TORCH_CPU_INDEX, TORCH)
+    torch = Step(f"{TORCH} (about 200 MB)", ("--no-deps", TORCH), elsewhere, f"PyTorch's own index ({TORCH_CPU_INDEX})")
     return [torch, rest]
 
 
