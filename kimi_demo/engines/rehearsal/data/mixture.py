@@ -1,0 +1,60 @@
+"""The whole training set: which kinds, in which shares, each conversation from its own seed."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+from kimi_demo.engines.rehearsal import base
+from kimi_demo.engines.rehearsal.data import content as contents
+from kimi_demo.engines.rehearsal.data import copying, schema_talk, talk, tool_talk, words
+from kimi_demo.engines.rehearsal.data.conversation import Conversation
+from kimi_demo.engines.rehearsal.data.tool_talk import Maker
+
+SEED = 20261130
+COUNT = 160_000
+"""Conversations in the published adapter's training set."""
+
+Generator = Callable[[Random, Maker], Conversation]
+
+
+def shares() -> dict[Generator, float]:
+    """How often each generator is used."""
+    return {
+        tool_talk.single: 26,
+        tool_talk.double: 9,
+        tool_talk.second_turn: 7,
+        tool_talk.chain: 2,
+        tool_talk.failed: 2,
+        schema_talk.schema_call: 20,
+        copying.copying: 12,
+        talk.topic: 11,
+        talk.small_talk: 4,
+        talk.identity: 4,
+        talk.declined: 2,
+        talk.without_tool: 1,
+    }
+
+
+def maker(gguf: Path | None = None) -> Maker:
+    """Content and words for the training set. gguf: the base file, found by itself if not given (raises base.BaseMissing then)."""
+    tokens, _ = base.vocabulary(base.open_base(gguf or base.find_base().path))
+    return Maker(contents.load(), words.sources(tokens)[0])
+
+
+def conversations(making: Maker, count: int, seed: int = SEED, start: int = 0) -> Iterator[Conversation]:
+    """Conversations `start` … `start + count - 1` of the set that `seed` names, in order. Ones with held-out contents are made anew."""
+    kinds = shares()
+    for index in range(start, start + count):
+        rng = Random(f"{seed}/{index}")
+        while True:
+            generator = rng.choices(list(kinds), list(kinds.values()))[0]
+            conversation = generator(rng, making)
+            if not held_out(conversation.to_json()):
+                break
+        yield conversation
+
+
+def held_out(text: str) -> bool:
+    """Whether `text` has what the demo's examples ask about: strawberry in any language or case, or 9.11 together with 9.9."""
+    folded = text.casefold()
+    return any(part in folded for part in words.HELD_OUT) or ("9.11" in folded and "9.9" in folded)

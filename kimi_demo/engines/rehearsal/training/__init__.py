@@ -1,0 +1,1 @@
+"""Training the adapter on one GPU, in minutes."""

@@ -1,0 +1,119 @@
+"""Conversations → token rows of one length, several conversations to a row, none cut."""
+
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+from numpy.typing import NDArray
+
+from kimi_demo.engines.rehearsal import base, tokenizer
+from kimi_demo.engines.rehearsal.data import mixture
+from kimi_demo.engines.rehearsal.data.conversation import Conversation, render
+
+Ids = NDArray[numpy.int32]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One conversation. ids: (n,) tokens; learnt: (n,) 1 where the model must have written the token."""
+
+    ids: Ids
+    learnt: Ids
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All (rows, length) int32. documents: which conversation of its row a token is in; positions: from 0 in each.
+
+    learnt: 1 where the *next* token is to be predicted.
+    """
+
+    ids: Ids
+    documents: Ids
+    positions: Ids
+    learnt: Ids
+
+
+class Encoder:
+    """Tokenises conversations; remembers tool declarations, which recur."""
+
+    def __init__(self, gguf: Path) -> None:
+        from tokenizers import Tokenizer
+
+        tokens, merges = base.vocabulary(base.open_base(gguf))
+        self._tokenizer = Tokenizer.from_str(tokenizer.tokenizer_json(tokens, merges))
+        self._remembered: dict[str, list[int]] = {}
+
+    def __call__(self, conversation: Conversation) -> Encoded:
+        ids: list[int] = []
+        learnt: list[int] = []
+        for index, (text, trained) in enumerate(render(conversation)):
+            piece = self._encode(text, remember=index == 0)
+            ids += piece
+            learnt += [int(trained)] * len(piece)
+        return Encoded(numpy.array(ids, numpy.int32), numpy.array(learnt, numpy.int32))
+
+    def _encode(self, text: str, remember: bool) -> list[int]:
+        if not remember:
+            return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        if text not in self._remembered and len(self._remembered) < 1000:
+            self._remembered[text] = list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return self._remembered.get(text) or list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def encoded(gguf: Path, count: int, seed: int, workers: int) -> list[Encoded]:
+    """The training set's first `count` conversations, made and tokenised by `workers` processes; the same for any number of them."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    step = -(-count // max(workers, 1))
+    parts = [(gguf, seed, start, min(step, count - start)) for start in range(0, count, step)]
+    if workers <= 1:
+        return [item for part in parts for item in _part(part)]
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        return [item for part in pool.imap(_part, parts) for item in part]
+
+
+def _part(part: tuple[Path, int, int, int]) -> list[Encoded]:
+    gguf, seed, start, count = part
+    encode = Encoder(gguf)
+    return [encode(conversation) for conversation in mixture.conversations(mixture.maker(gguf), count, seed, start)]
+
+
+def pack(items: Sequence[Encoded], length: int) -> Rows:
+    """Conversations into rows by first fit among the open rows, in order. Longer ones than a row are left out."""
+    rows = list(_fitted(items, length))
+    shape = (len(rows), length)
+    packed = Rows(*(numpy.zeros(shape, numpy.int32) for _ in range(4)))
+    packed.documents[:] = -1
+    for index, row in enumerate(rows):
+        start = 0
+        for number, item in enumerate(row):
+            size = len(item.ids)
+            place = slice(start, start + size)
+            packed.ids[index, place] = item.ids
+            packed.documents[index, place] = number
+            packed.positions[index, place] = numpy.arange(size)
+            packed.learnt[index, start : start + size - 1] = item.learnt[1:]
+            start += size
+    return packed
+
+
+def _fitted(items: Iterable[Encoded], length: int, open_rows: int = 48) -> Iterator[list[Encoded]]:
+    rows: list[tuple[int, list[Encoded]]] = []
+    for item in items:
+        size = len(item.ids)
+        if size > length:
+            continue
+        best = min((index for index, (used, _) in enumerate(rows) if used + size <= length), key=lambda index: length - rows[index][0] - size, default=None)
+        if best is None:
+            if len(rows) >= open_rows:
+                fullest = max(range(len(rows)), key=lambda index: rows[index][0])
+                yield rows.pop(fullest)[1]
+            rows.append((size, [item]))
+        else:
+            used, row = rows[best]
+            row.append(item)
+            rows[best] = (used + size, row)
+    yield from (row for _, row in rows)
