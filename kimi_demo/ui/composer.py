@@ -1,5 +1,6 @@
 """The parts that the tabs share: the live box, the row with Send and Stop, and how their handlers are wired."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -8,6 +9,8 @@ import gradio as gr
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.ui.live import Kind
 from kimi_demo.ui.services import Services
+
+log = logging.getLogger(__name__)
 
 
 def live_box(elem_id: str, label: str) -> None:
@@ -42,6 +45,9 @@ def wire(
             await start(request, await services.desk.group(owner, kind), text, *values)
         except Failure as failure:
             return gr.skip(), services.notice(failure)
+        except Exception as error:
+            log.exception("%s could not be started", kind)
+            return gr.skip(), services.notice(Failure("unexpected", error=error))
         return (gr.skip() if keep_text else ""), ""
 
     async def on_stop(request: gr.Request) -> None:

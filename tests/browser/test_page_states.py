@@ -1,6 +1,8 @@
 """States that no small model shows on demand: the page in a browser against the scripted server."""
 
+import os
 import re
+import sysconfig
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from playwright.async_api import Browser, expect
 from tests import scripted_server
 from tests.browser.page import DemoPage
 from tests.demo import Demo, running
+from tests.programs import ROOT
 from tests.scripted_server import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -135,18 +138,29 @@ async def test_bad_input_is_named_where_it_was_entered_and_the_text_stays(page: 
     await expect(page.at("#batch-notice")).to_contain_text("There are no prompts.")
 
 
-async def test_hostile_text_from_the_model_does_nothing(page: DemoPage) -> None:
+async def test_hostile_text_from_the_model_does_nothing(page: DemoPage, scripted: Scripted) -> None:
+    hostile = (
+        "<img src=x onerror=window.hurt=1><script>window.hurt=2</script> [x](javascript:window.hurt=3) "
+        "![i](http://e.invalid/?secret)\n\n<style>body{display:none}</style>"
+    )
     await page.page.evaluate("window.hurt = 0")
-    await begun(page, "chat", "[[hostile]]")
-    await page.idle("chat")
+    scripted.scenario("reasoning", thought=hostile, answer=hostile)
+    try:
+        await begun(page, "chat", "hostile")
+        await page.idle("chat")
+    finally:
+        scripted.scenario("reasoning")
+    run = page.run("chat")
+    await run.locator("details.thought summary").click()
+    for place in (run.locator(".answer"), run.locator(".thought-text")):
+        await expect(place).to_contain_text("<img src=x onerror=window.hurt=1><script>window.hurt=2</script>")  # shown as what it is
+        await expect(place.locator("script, style, img, iframe, form, [onerror], a[href^=javascript]")).to_have_count(0)
     assert await page.page.evaluate("window.hurt") == 0
-    answer = page.run("chat").locator(".answer")
-    await expect(answer.locator("script, img, iframe, form, style, [onerror], a[href^=javascript]")).to_have_count(0)
 
 
 async def test_tools_several_rounds_and_calls(page: DemoPage) -> None:
     await page.tab("Function calling")
-    await begun(page, "tools", "[[tool_parallel]] q")
+    await begun(page, "tools", "[[parallel_calls]] q")
     await expect(page.run("tools")).to_have_attribute("data-whole", "1")
     await expect(page.run("tools").locator(".call")).to_have_count(2)
     await expect(page.run("tools").locator(".round").last.locator(".answer")).to_have_text(re.compile(r"\w+"))
@@ -180,26 +194,30 @@ async def test_eight_idle_tabs_of_one_browser_all_load_and_work(attached: Demo, 
     await context.close()
 
 
-async def test_without_vllm_only_the_batch_tab_says_what_it_misses(
-    scripted: Scripted, browser: Browser, tmp_path: Path
-) -> None:
-    """`sitecustomize` hides vllm and torch from the process, as in an environment without them."""
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
-    (hidden / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Hide:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] in ('vllm', 'torch'):\n"
-        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "sys.meta_path.insert(0, Hide())\n"
-    )
-    with running(tmp_path / "data", "--base-url", scripted.base_url, PYTHONPATH=str(hidden)) as demo:
+async def test_without_vllm_only_the_batch_tab_says_what_it_misses(scripted: Scripted, browser: Browser, tmp_path: Path) -> None:
+    """In an environment that lacks vllm and torch: ours, seen without them."""
+    path = f"{ROOT}{os.pathsep}{packages_without_engines(tmp_path / 'packages')}"
+    with running(tmp_path / "data", "--base-url", scripted.base_url, python=["-S"], PYTHONPATH=path) as demo:
         page = await DemoPage.open(browser, demo.address)
         await begun(page, "chat", "[[reasoning]]")
         await page.idle("chat")
+        await begun_tools(page)
         await page.tab("Batch")
         await page.at("#batch-prompts textarea").fill("hello")
         await page.at("#batch-run").click()
-        await expect(page.at("#batch-notice")).to_contain_text("vLLM")
+        await expect(page.at("#batch-notice")).to_contain_text("vLLM is not installed")
         await page.close()
+
+
+def packages_without_engines(folder: Path) -> Path:
+    folder.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.lower().startswith(("vllm", "torch")):
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
+async def begun_tools(page: DemoPage) -> None:
+    await page.tab("Function calling")
+    await begun(page, "tools", "[[one_call]] q")
+    await expect(page.run("tools").locator(".round").last.locator(".answer")).to_have_text(re.compile(r"42"))

@@ -37,7 +37,9 @@ async def test_chat_streams_a_thought_and_an_answer(page: DemoPage) -> None:
     thought = turn.locator("details.thought")
     await expect(thought.locator("summary")).to_have_text(re.compile(r"^Thought\d+\.\d s\d+ tokens$"))
     await expect(thought).not_to_have_attribute("open", "")
-    await expect(turn.locator(".numbers")).to_have_text(re.compile(r"\d+ tokens in.*\d+ tokens out, \d+ of them thought.*finish reason stop"))
+    await expect(turn.locator(".numbers")).to_have_text(
+        re.compile(r"\d+ tokens in.*\d+ tokens out, \d+ of them thought.*finish reason stop")
+    )
     await thought.locator("summary").click()
     await expect(thought.locator(".thought-text")).to_have_text(re.compile(r"\w{3,}"))
 
@@ -53,7 +55,9 @@ async def test_without_thinking_there_is_no_thought(page: DemoPage) -> None:
 async def test_a_small_limit_is_spent_on_thinking_and_the_page_says_so(page: DemoPage) -> None:
     await page.at("#chat-max-tokens input").fill("4")
     await page.ask("chat", "Why is the sky blue?")
-    await expect(page.run("chat").locator(".notice")).to_contain_text("All 4 tokens went into thinking; there is no answer.", timeout=ENGINE_MS)
+    await expect(page.run("chat").locator(".notice")).to_contain_text(
+        "All 4 tokens went into thinking; there is no answer.", timeout=ENGINE_MS
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from kimi_demo.dialect.reply import Reply
 from kimi_demo.ui.texts import Texts
 
-
 SHORTEST_S = 0.1
 """A speed measured over less says more about buffers than about the model."""
 
