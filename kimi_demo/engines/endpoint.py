@@ -145,7 +145,7 @@ class Endpoint:
         url = route if "://" in route else root_of(self.base_url) + route
         try:
             return await self._http.request(method, url, json=body, timeout=_ASK_TIMEOUT_S)
-        except (httpx2.HTTPError, RuntimeError):
+        except (httpx2.HTTPError, RuntimeError, UnicodeEncodeError):
             return None
 
     def _reader(self, request: ChatRequest) -> ChunkReader:
@@ -198,7 +198,7 @@ class Endpoint:
         tokens = await self.count_tokens(request)
         if tokens is None or tokens < limit:
             return failure
-        return Failure("endpoint.prompt_too_long", prompt_tokens=tokens, limit=limit)
+        return Failure("endpoint.prompt_too_long", tokens=tokens, limit=limit)
 
     async def _open(self, route: str, body: Callable[[], dict[str, Any]]) -> "AsyncStream[object]":
         """Sends the request; once more with less if the server rejects `stream_options`."""

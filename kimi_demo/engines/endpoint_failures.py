@@ -71,6 +71,8 @@ def failure_of(error: Exception, where: Where) -> Failure:
         )
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return Failure("endpoint.bad_reply", address=where.address)
+    if isinstance(error, UnicodeEncodeError):
+        return Failure("endpoint.broken_text")
     if isinstance(error, RuntimeError) and "closed" in str(error):
         return Failure("endpoint.closed", address=where.address)
     if isinstance(error, openai.OpenAIError | httpx2.HTTPError | httpx2.InvalidURL | OSError):
@@ -115,7 +117,7 @@ def _of_words(words: str, where: Where) -> Failure | None:
             numbers = found.groupdict()
             if not numbers:
                 return Failure("endpoint.prompt_too_long_uncounted", address=where.address)
-            return Failure("endpoint.prompt_too_long", prompt_tokens=numbers["prompt"], limit=numbers["limit"])
+            return Failure("endpoint.prompt_too_long", tokens=numbers["prompt"], limit=numbers["limit"])
     return None
 
 

@@ -271,7 +271,7 @@ async def test_requests_that_are_turned_down(scripted: Scripted, scenario: str, 
     failure = await rejected(scripted)
     assert failure.code == f"endpoint.{code}"
     if code == "prompt_too_long":
-        assert failure.params == {"prompt_tokens": "9001", "limit": "8192"}
+        assert failure.params == {"tokens": "9001", "limit": "8192"}
     if code == "no_auto_tool_choice":
         assert "--enable-auto-tool-choice" in texts("en").sentence(failure)
 
@@ -282,7 +282,7 @@ async def test_a_prompt_that_is_too_long_is_counted_to_its_end(scripted: Scripte
     endpoint = await Endpoint.connect(scripted.base_url)
     with pytest.raises(Failure) as caught:
         await anext(endpoint.stream(ChatRequest([user("word " * 10_000)], Sampling())))
-    assert sayable(caught.value).params == {"prompt_tokens": "10005", "limit": "8192"}
+    assert sayable(caught.value).params == {"tokens": "10005", "limit": "8192"}
     await endpoint.aclose()
 
 
@@ -306,6 +306,18 @@ async def test_thinking_budget_that_the_server_cannot_keep(scripted: Scripted) -
     with pytest.raises(Failure) as caught:
         await anext(endpoint.stream(ChatRequest([user("hi")], Sampling(thinking_token_budget=5))))
     assert sayable(caught.value).code == "endpoint.no_thinking_budget"
+    await endpoint.aclose()
+
+
+async def test_text_that_cannot_be_sent(scripted: Scripted) -> None:
+    """Half of a surrogate pair: JSON from a browser may hold one, UTF-8 cannot."""
+    endpoint = await Endpoint.connect(scripted.base_url)
+    request = ChatRequest([user("half \ud83d")], Sampling())
+    with pytest.raises(Failure) as caught:
+        await anext(endpoint.stream(request))
+    assert sayable(caught.value).code == "endpoint.broken_text"
+    assert await endpoint.count_tokens(request) is None
+    assert scripted.chats == []
     await endpoint.aclose()
 
 

@@ -1,12 +1,16 @@
 """The words of different servers for the same mistake; and that a mistake of ours never passes for one of the server's."""
 
 import json
+import re
+from pathlib import Path
 
 import httpx2
 import openai
 import pytest
 
+from kimi_demo.engines import endpoint_failures
 from kimi_demo.engines.endpoint_failures import Where, failure_of, rejects_stream_options
+from kimi_demo.ui.texts import LANGUAGES, texts
 
 WHERE = Where("http://host:8000/v1", "m", "sk-secret")
 
@@ -43,7 +47,7 @@ def status_error(status: int, body: object, content_type: str = "application/jso
 def test_prompt_too_long_with_the_numbers_named(words: str, numbers: tuple[str, str]) -> None:
     failure = failure_of(status_error(400, {"message": words}), WHERE)
     assert failure.code == "endpoint.prompt_too_long"
-    assert (failure.params["prompt_tokens"], failure.params["limit"]) == numbers
+    assert (failure.params["tokens"], failure.params["limit"]) == numbers
 
 
 def test_prompt_too_long_counted_in_characters() -> None:
@@ -84,3 +88,13 @@ def test_stream_options_are_told_from_other_refusals() -> None:
     assert rejects_stream_options(status_error(422, {"detail": [{"loc": ["body", "stream_options"]}]}))
     assert not rejects_stream_options(status_error(400, {"message": "temperature"}))
     assert not rejects_stream_options(status_error(500, {"message": "stream_options"}))
+
+
+def test_every_code_has_its_words_in_every_language() -> None:
+    engines = Path(endpoint_failures.__file__).parent
+    source = "".join(path.read_text(encoding="utf-8") for path in [*engines.glob("endpoint*.py"), engines / "chunks.py"])
+    codes = set(re.findall(r'"(endpoint\.\w+)"', source))
+    assert len(codes) > 30
+    for language in LANGUAGES:
+        strings = texts(language).strings
+        assert not [code for code in codes for part in ("what", "hint") if not strings.get(f"failure.{code}.{part}")]
