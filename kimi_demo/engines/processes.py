@@ -82,6 +82,7 @@ class Watch:
                 if process.session == process.pid:
                     self._sessions.add(process.session)
         self._known = found
+        self._sessions &= {process.session for process in found.values()}  # the number of an empty one may be given anew
         return list(found.values())
 
 

@@ -32,13 +32,18 @@ def shell(script: str, **options: object) -> "subprocess.Popen[bytes]":
     return process  # type: ignore[no-any-return]
 
 
+def sleeper() -> "subprocess.Popen[bytes]":
+    """One process in a session of its own."""
+    return subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
 def test_a_session_is_ended_also_after_its_leader(guardian: Guardian) -> None:
     leader = shell("sleep 1000 & sleep 1000; wait", start_new_session=True)
     members = tree(leader.pid)
     guardian.watch_session(leader.pid)
     leader.kill()
     leader.wait()
-    assert alive(members) == members - {leader.pid}  # which a killed leader leaves to init
+    assert alive(members) == members - {leader.pid}
     guardian.close()
     assert not alive(members)
 
@@ -59,8 +64,9 @@ def test_a_tree_is_ended_also_what_left_its_session_and_lost_its_parent(guardian
 
 
 def _looked(guardian: Guardian) -> None:
-    """Returns when the guardian has looked at what it watches: it goes to sleep after each look."""
+    """Returns when the guardian has looked at what it watches: once it has begun, it goes to sleep after each look."""
     watcher = psutil.Process(guardian.pid)
+    assert until(lambda: _handles(watcher.pid, signal.SIGTERM), 10)
     slept = watcher.num_ctx_switches().voluntary
     assert until(lambda: watcher.num_ctx_switches().voluntary > slept + 3, 10)
 
@@ -75,7 +81,7 @@ def test_what_does_not_hear_is_killed(guardian: Guardian) -> None:
 
 
 def test_what_is_forgotten_lives_on(guardian: Guardian) -> None:
-    kept, ended = shell("sleep 1000; true", start_new_session=True), shell("sleep 1000; true", start_new_session=True)
+    kept, ended = sleeper(), sleeper()
     members = tree(kept.pid)
     guardian.watch_session(kept.pid)
     guardian.watch(ended.pid)
@@ -88,7 +94,7 @@ def test_what_is_forgotten_lives_on(guardian: Guardian) -> None:
 
 def test_the_guardian_starts_when_needed_and_again_when_it_was_killed(guardian: Guardian) -> None:
     assert guardian.pid is None
-    process = shell("sleep 1000; true", start_new_session=True)
+    process = sleeper()
     guardian.watch_session(process.pid)
     first = guardian.pid
     assert first is not None
@@ -101,12 +107,12 @@ def test_the_guardian_starts_when_needed_and_again_when_it_was_killed(guardian: 
 
 
 def test_the_guardian_is_small_in_a_session_of_its_own_and_deaf_to_the_terminals_signals(guardian: Guardian) -> None:
-    process = shell("sleep 1000; true", start_new_session=True)
+    process = sleeper()
     guardian.watch_session(process.pid)
     assert guardian.pid is not None
     watcher = psutil.Process(guardian.pid)
     assert until(lambda: os.getsid(watcher.pid) == watcher.pid, 5) and watcher.memory_info().rss < 40 * 2**20
-    assert until(lambda: _handles(watcher.pid, signal.SIGTERM), 5)
+    _looked(guardian)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         watcher.send_signal(number)
     _looked(guardian)
@@ -195,7 +201,7 @@ def test_shared_memory_of_the_killed_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_zombie_is_not_waited_for() -> None:
-    process = shell("sleep 1000; true", start_new_session=True)
+    process = sleeper()
     began = time.monotonic()
     end(Watch("session", process.pid).look, 30)  # the shell stays a zombie until it is waited for below
     assert time.monotonic() - began < 10 and process.pid not in living()
@@ -203,13 +209,13 @@ def test_a_zombie_is_not_waited_for() -> None:
 
 
 def test_a_pid_that_was_given_anew_is_another_process() -> None:
-    process = shell("sleep 1000; true")
+    process = sleeper()
     watch = Watch("tree", process.pid)
     now = living()
     assert {found.pid for found in watch.look(now)} == tree(process.pid)
     own = now[process.pid]
-    later = {own.pid: type(own)(own.pid, own.parent, own.session, own.started + 1)}
-    assert watch.look(later) == []
+    later = type(own)(own.pid, own.parent, own.session, own.started + 1)
+    assert watch.look({}) == [] and watch.look({own.pid: later}) == []
     end(Watch("tree", process.pid).look, 5)
     process.wait()
 

@@ -1,0 +1,121 @@
+"""The server with vLLM itself and the stand-in, started twice: once for a whole life, once to be orphaned."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import openai
+import pytest
+
+from kimi_demo.dialect.events import Event, Phase
+from kimi_demo.engines.guardian import Guardian
+from kimi_demo.engines.launch import Launch
+from kimi_demo.engines.phases import ORDER
+from kimi_demo.engines.server import LOG_NAME, Server
+from kimi_demo.settings import Settings
+from tests.engines.living import alive, tree, until
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Life:
+    server: Server
+    phases: list[Phase]
+
+
+def settings(data: Path) -> Settings:
+    return Settings(_env_file=None, data=data, max_model_len=2048)
+
+
+@pytest.fixture(scope="module")
+def life(standin_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    """A running server. Its methods do not depend on the event loop that it was started on."""
+    events: list[Event] = []
+    guardian = Guardian()
+    launch = Launch.from_settings(settings(tmp_path_factory.mktemp("server")), str(standin_model))
+    server = asyncio.run(Server.start(launch, events.append, guardian))
+    yield Life(server, [event for event in events if isinstance(event, Phase)])
+    asyncio.run(server.stop())
+    guardian.close()
+
+
+def test_the_phases_of_a_start(life: Life) -> None:
+    names = [phase.name for phase in life.phases]
+    assert names[0] == "server.starting" and names[-1] == "server.ready"
+    assert names == sorted(names, key=ORDER.index)
+    assert {"server.reading_model", "server.starting_engine", "server.loading_weights", "server.kv_cache"} <= set(names)
+    assert Phase("server.loading_weights", 1, 1) in life.phases
+
+
+async def test_it_answers_with_its_thought_apart(life: Life) -> None:
+    async with openai.AsyncOpenAI(base_url=life.server.base_url, api_key=life.server.api_key) as client:
+        [model] = (await client.models.list()).data
+        reply = await client.chat.completions.create(
+            model=model.id, messages=[{"role": "user", "content": "What is the capital of France?"}], max_tokens=24, temperature=0
+        )
+        assert model.id == life.server.launch.model
+        assert reply.choices[0].message.model_dump()["reasoning"]
+
+
+def test_it_takes_no_other_key_and_hides_its_own(life: Life) -> None:
+    with openai.OpenAI(base_url=life.server.base_url, api_key="guessed") as stranger, pytest.raises(openai.AuthenticationError):
+        stranger.models.list()
+    members = tree(life.server.pid)
+    assert len(members) >= 4  # API server, resource tracker, EngineCore, Worker
+    shown = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True, check=True).stdout
+    assert "vllm.entrypoints.openai.api_server" in shown and life.server.api_key not in shown
+    log = (life.server.launch.logs / LOG_NAME).read_text(encoding="utf-8")
+    assert "non-default args" in log and life.server.api_key not in log
+    assert all(life.server.api_key not in line for line in life.server.log_tail(2000))
+
+
+async def test_stop_leaves_nothing(life: Life) -> None:
+    members = tree(life.server.pid)
+    segments = _shared_memory(members)
+    assert segments and all(segment.exists() for segment in segments)
+    await life.server.stop()
+    assert not alive(members) and life.server.exited
+    assert not [segment for segment in segments if segment.exists()]
+
+
+def _shared_memory(pids: set[int]) -> set[Path]:
+    """The files in /dev/shm that these processes have mapped."""
+    lines = [line for pid in pids for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    return {Path(line.split()[-1]) for line in lines if "/dev/shm/psm_" in line and not line.endswith("(deleted)")}
+
+
+APPLICATION = """
+import asyncio, sys
+from pathlib import Path
+from kimi_demo.engines.launch import Launch
+from kimi_demo.engines.server import Server
+from kimi_demo.settings import Settings
+
+async def main(model, data):
+    launch = Launch.from_settings(Settings(_env_file=None, data=Path(data), max_model_len=2048), model)
+    server = await Server.start(launch, lambda event: None)
+    print(server.pid, flush=True)
+    await server.wait_exit()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_an_application_killed_together_with_vllms_api_server_leaves_nothing(standin_model: Path, tmp_path: Path) -> None:
+    application = subprocess.Popen(
+        [sys.executable, "-c", APPLICATION, str(standin_model), str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert application.stdout is not None
+    api_server = int(application.stdout.readline())
+    members = tree(application.pid)
+    assert api_server in members and len(members) >= 6  # also the application and its guardian
+    application.kill()
+    os.kill(api_server, 9)  # EngineCore and Worker would outlive it
+    application.wait()
+    application.stdout.close()
+    assert until(lambda: not alive(members), 12)
