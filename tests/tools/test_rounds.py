@@ -238,6 +238,17 @@ async def test_cancelling_closes_the_stream_at_once() -> None:
     assert port.closed == [0]
 
 
+async def test_the_stream_is_closed_when_its_events_cannot_be_taken() -> None:
+    def full(event: Event) -> None:
+        if isinstance(event, ThoughtDelta):
+            raise MemoryError
+
+    port = ScriptedPort([[ThoughtDelta("hm"), ThoughtDelta("hm")]])
+    with pytest.raises(MemoryError):
+        await converse(port, [user("?")], Toolbox(GUIDE_TOOLS), PRESETS["tools"].sampling, thinking=True, emit=full)
+    assert port.closed == [0]
+
+
 async def test_cancelling_during_a_tool_does_not_wait_for_it() -> None:
     entered, release = threading.Event(), threading.Event()
 
