@@ -20,7 +20,10 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="KIMI_DEMO_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
 
     model: str | None = _field(
-        None, "Model", "Folder or hub id of the model to serve, for example /data/Kimi-K2.5. Without it: the rehearsal model."
+        None,
+        "Model",
+        "Folder or hub id of the model to serve, for example /data/Kimi-K2.5; with --base-url, which of that server's models to use. "
+        "Without it: the rehearsal model (or the server's first one).",
     )
     model_source: Literal["huggingface", "modelscope"] = _field(
         "huggingface", "Model", "Hub that a model id (not a folder) is fetched from."

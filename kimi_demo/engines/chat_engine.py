@@ -119,7 +119,11 @@ class ChatEngine:
         key = self._settings.api_key.get_secret_value() if self._settings.api_key else None
         assert self._settings.base_url is not None
         return await Endpoint.connect(
-            self._settings.base_url, key, kind=self._settings.endpoint_kind, connect_timeout_s=self._settings.connect_timeout_s
+            self._settings.base_url,
+            key,
+            kind=self._settings.endpoint_kind,
+            connect_timeout_s=self._settings.connect_timeout_s,
+            model=self._settings.model,
         )
 
     async def _launch(self) -> Endpoint:

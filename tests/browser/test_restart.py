@@ -1,0 +1,47 @@
+"""The app dies in mid answer and is started again: nothing that was written is lost."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests import scripted_server
+from tests.browser.page import DemoPage
+from tests.demo import running
+from tests.ports import free_port
+from tests.scripted_server import Scripted
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    with scripted_server.running() as server:
+        yield server
+
+
+async def test_a_run_that_was_going_when_the_app_was_killed_is_shown_as_interrupted(
+    scripted: Scripted, browser: Browser, tmp_path: Path
+) -> None:
+    port = str(free_port())
+    with running(tmp_path, "--base-url", scripted.base_url, "--port", port) as demo:
+        page = await DemoPage.open(browser, demo.address)
+        await page.ask("chat", "[[long_thought tokens=2000 rate=40]]")
+        await expect(page.run("chat").locator(".thought-text")).to_have_text(re.compile(r"\bw90\b"), timeout=15_000)
+        demo.program.signal(signal.SIGKILL)
+        demo.program.process.wait(10)
+    with running(tmp_path, "--base-url", scripted.base_url, "--port", port):
+        await page.load()
+        run = page.run("chat")
+        await expect(run.locator(".bubble")).to_have_text("[[long_thought tokens=2000 rate=40]]")
+        await expect(run.locator(".notice")).to_contain_text("Interrupted")
+        await expect(run.locator("details.thought summary")).to_contain_text("Thought")
+        await run.locator("details.thought summary").click()
+        await expect(run.locator(".thought-text")).to_have_text(re.compile(r"\bw45\b"))  # all but the last second
+        await page.ask("chat", "[[reasoning]] again")
+        await expect(page.run("chat").locator(".bubble")).to_have_text("[[reasoning]] again")
+        await page.idle("chat")
+        await page.close()
