@@ -125,7 +125,9 @@ class LoadedModel:
                 raise Failure("batch.prompt_too_long", tokens=tokens, limit=self.max_model_len)
             params = self._sampling(batch.sampling, min(batch.sampling.max_tokens, room), batch.seed(index))
             internal_id = self._engine.add_request(request_id, prompt, params)
-        except (ValueError, TypeError) as error:  # vLLM's VLLMValidationError is a ValueError
+        except (Failure, self._dead):
+            raise
+        except Exception as error:  # of vLLM's validation, of the template or of the tokenizer: the other rows have no part in it
             raise Failure("batch.row_rejected", reason=" ".join(str(error).split())[:300]) from error
         return Entered(index, tokens, now(), internal_id)
 
