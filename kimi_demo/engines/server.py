@@ -29,8 +29,8 @@ LOG_NAME = "vllm-server.log"
 _GRACE_S = 10.0
 """How long a running server may take to end after SIGTERM; it took 0.4 to 0.9 s."""
 
-_GRACE_WHILE_STARTING_S = 1.0
-"""A starting one does not obey SIGTERM (seen: 25 s), and has nothing to lose."""
+_SHORT_GRACE_S = 1.0
+"""For a starting one, which does not obey SIGTERM (seen: 25 s), and for an engine whose API server is gone, which does not either."""
 
 _KNOCK_S = 0.25
 """How often a starting server is asked whether it is there."""
@@ -120,12 +120,12 @@ class Server:
 
     def _stop(self) -> None:
         if not self._gone.done():  # afterwards its number may be somebody else's
-            self._end_all()
+            self._end_all(_GRACE_S if self.ready else _SHORT_GRACE_S)
             with suppress(TimeoutError):  # one that not even SIGKILL ends
                 self._gone.result(timeout=_GRACE_S)
 
-    def _end_all(self) -> None:
-        end(Watch("session", self.pid).look, _GRACE_S if self.ready else _GRACE_WHILE_STARTING_S)
+    def _end_all(self, grace_s: float) -> None:
+        end(Watch("session", self.pid).look, grace_s)
 
     async def _until_ready(self) -> None:
         import httpx
@@ -179,7 +179,7 @@ class Server:
         code = self._process.wait()
         self._reader.join(timeout=0.2)  # so that whoever hears of the exit finds its last words in the log
         self._exited.set_result(code)
-        self._end_all()
+        self._end_all(_SHORT_GRACE_S)
         if self._owns_guardian:
             self._guardian.close()
         else:

@@ -21,7 +21,7 @@ _LONGEST_REASON = 300
 _NO_REASON = re.compile(
     r"See root cause above|See stack trace|^\s(?!\s+(?:Value error|Assertion failed), )|^Traceback|^The above exception|^During handling"
     r"|nanobind|leaked |Warning: |Found ulimit of |warnings\.warn|validation errors? for |For further information visit|^INFO: |^usage: "
-    r"|^See https"
+    r"|^See https|^Route: |^Available routes|\[shutdown\]"
 )
 """Lines that name no reason: frames, sequels, what is said on the way out."""
 

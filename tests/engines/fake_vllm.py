@@ -30,6 +30,14 @@ def serve(port: int) -> None:
     HTTPServer(("127.0.0.1", port), Handler).serve_forever()
 
 
+def orphaning(port: int) -> None:
+    """Serves; its engine does not hear SIGTERM, as vLLM's once its API server is gone."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    subprocess.Popen(["sleep", "1000"])
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    serve(port)
+
+
 def crash(port: int) -> None:
     """Ends with status 1, as vLLM does."""
     sys.exit(1)
@@ -75,7 +83,7 @@ def bar(port: int) -> None:
 
 
 SCENARIOS: dict[str, Callable[[int], None]] = {
-    scenario.__name__: scenario for scenario in (serve, crash, stubborn, killed, unlucky, foreign, bar)
+    scenario.__name__: scenario for scenario in (serve, orphaning, crash, stubborn, killed, unlucky, foreign, bar)
 }
 
 if __name__ == "__main__":

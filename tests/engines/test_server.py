@@ -87,8 +87,9 @@ async def test_the_log_is_kept_in_memory_and_in_the_data_folder(launch: Callable
 
 
 async def test_a_later_end_is_noticed_within_a_second_and_its_orphans_go(launch: Callable[..., FakeLaunch], guardian: Guardian) -> None:
-    server = await Server.start(launch("serve"), lambda event: None, guardian)
+    server = await Server.start(launch("orphaning"), lambda event: None, guardian)
     members = session(server.pid)
+    assert len(members) == 3
     waiting = asyncio.create_task(server.wait_exit())
     began = time.monotonic()
     os.kill(server.pid, signal.SIGKILL)

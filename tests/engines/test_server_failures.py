@@ -121,6 +121,12 @@ def test_the_end_of_a_server_that_was_ready() -> None:
         assert all(texts(language).failure(failure.code, failure.params))
 
 
+def test_last_words_are_not_the_list_of_routes() -> None:
+    lines = Lines().feed((LOGS / "cpu-start.log").read_bytes(), last=True)
+    assert any("Route:" in line for line in lines[-5:])
+    assert died(lines, -9).params["last"].startswith("Starting vLLM server on http://")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.json").write_text("{}")
