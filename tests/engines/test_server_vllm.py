@@ -114,8 +114,11 @@ def test_an_application_killed_together_with_vllms_api_server_leaves_nothing(sta
     api_server = int(application.stdout.readline())
     members = tree(application.pid)
     assert api_server in members and len(members) >= 6  # also the application and its guardian
+    segments = _shared_memory(members)
+    assert segments
     application.kill()
     os.kill(api_server, 9)  # EngineCore and Worker would outlive it
     application.wait()
     application.stdout.close()
     assert until(lambda: not alive(members), 12)
+    assert not [segment for segment in segments if segment.exists()]
