@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from kimi_demo.engines.chat_engine import ChatEngine, EngineState
 from kimi_demo.settings import Settings
+from kimi_demo.ui.acts import act_button
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.words import phase_words, seconds_html
 
@@ -20,7 +21,8 @@ class Badge:
     settled: bool
 
 
-def badge(settings: Settings, engine: ChatEngine, texts: Texts) -> Badge:
+def badge(settings: Settings, engine: ChatEngine, texts: Texts, *, operator: bool) -> Badge:
+    """operator: whether the one who asks may restart the server, and so gets the button."""
     state = engine.state
     name = escape(model_name(settings, engine, texts))
     where = escape(texts.say("badge.here") if settings.base_url is None else urlsplit(settings.base_url).netloc.rpartition("@")[2])
@@ -28,7 +30,8 @@ def badge(settings: Settings, engine: ChatEngine, texts: Texts) -> Badge:
     if settings.base_url is None and settings.rehearsal:
         note = f'<span class="model-note">{escape(texts.say("badge.rehearsal_note"))}</span>'
     dot = f'<span class="dot" data-state="{state.name}" aria-hidden="true"></span>'
-    html = f'{dot}<span class="model"><b>{name}</b> <span class="where">{where}</span>{note}</span>{_state(state, texts)}'
+    model = f'<span class="model"><b>{name}</b> <span class="where">{where}</span>{note}</span>'
+    html = dot + model + _state(state, texts, may_restart=operator and not engine.remote)
     return Badge(html, settled=state.name in ("ready", "failed"))
 
 
@@ -41,10 +44,11 @@ def model_name(settings: Settings, engine: ChatEngine, texts: Texts) -> str:
     return PurePath(identity).name if identity else texts.say("badge.unknown")
 
 
-def _state(state: EngineState, texts: Texts) -> str:
+def _state(state: EngineState, texts: Texts, *, may_restart: bool) -> str:
     if state.name == "failed" and state.failure is not None:
         what, hint = texts.failure(state.failure.code, state.failure.params)
-        return f'<details class="state" id="badge-failure" data-state="failed"><summary>{escape(what)}</summary>{escape(hint)}</details>'
+        again = act_button("badge", "restart", texts.say("badge.restart")) if may_restart else ""
+        return f'<details class="state" id="badge-failure"><summary>{escape(what)}</summary>{escape(hint)} {again}</details>'
     words = texts.say(f"badge.state.{state.name}")
     seconds = ""
     if state.name == "starting" and state.phase is not None:

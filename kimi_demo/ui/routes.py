@@ -12,6 +12,7 @@ from fastapi.staticfiles import StaticFiles
 from kimi_demo.dialect.events import Asked, RowFinished
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.run import Run
+from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.badge import badge
 from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.services import Services
@@ -31,8 +32,9 @@ def add_routes(app: FastAPI, services: Services) -> None:
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store", "x-accel-buffering": "no"})
 
     @app.get("/kimi/badge")
-    async def model_badge() -> Response:
-        now = badge(services.settings, services.chat_engine, services.texts)
+    async def model_badge(request: Request) -> Response:
+        operator = services.access.is_operator(request)
+        now = badge(services.settings, services.chat_engine, services.texts, operator=operator)
         return JSONResponse({"html": now.html, "settled": now.settled}, headers={"cache-control": "no-store"})
 
     @app.get("/kimi/export/{run_id}.jsonl")
@@ -45,6 +47,11 @@ def add_routes(app: FastAPI, services: Services) -> None:
         headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
         return StreamingResponse(_rows(run), media_type="application/jsonl", headers=headers)
 
+    async def restart(request: Request, given: Given) -> None:
+        services.access.require_operator(request)
+        await services.chat_engine.restart()
+
+    add_act(app, services, "restart", Given, restart)
     app.mount("/kimi/static", StaticFiles(directory=ASSETS))
 
 

@@ -45,3 +45,24 @@ async def test_a_run_that_was_going_when_the_app_was_killed_is_shown_as_interrup
         await expect(page.run("chat").locator(".bubble")).to_have_text("[[reasoning]] again")
         await page.idle("chat")
         await page.close()
+
+
+async def test_a_server_that_was_killed_is_told_of_and_only_the_operator_may_restart_it(browser: Browser, tmp_path: Path) -> None:
+    """The folder holds no model, so vLLM refuses it: what is tried is the page around it."""
+    with running(tmp_path, "--model", str(tmp_path), KIMI_DEMO_TENSOR_PARALLEL_SIZE="1") as demo:
+        page = await DemoPage.open(browser, demo.address)
+        badge = page.at("#model-badge")
+        await expect(badge.locator(".dot[data-state=failed]")).to_be_attached(timeout=60_000)
+        await badge.locator("summary").click()
+        await expect(badge.locator("button")).to_have_count(0)
+        answer = await page.page.request.post(f"{demo.address}/kimi/act/restart", data={}, headers={"origin": demo.address})
+        assert answer.status == 422 and "Only the operator" in (await answer.json())["html"]
+        operator = await DemoPage.open(browser, demo.operator)
+        again = operator.at("#model-badge button")
+        await operator.at("#model-badge summary").click(timeout=60_000)
+        await expect(again).to_have_text("Restart the server")
+        async with operator.page.expect_response("**/kimi/act/restart") as responding:
+            await again.click()
+        assert (await responding.value).ok
+        await operator.close()
+        await page.close()

@@ -129,7 +129,9 @@
 
   // ---- the badge: which model answers, and its state ---------------------------------------------------------------
 
+  let badgeTimer = 0;
   async function badge() {
+    clearTimeout(badgeTimer);
     const box = byId("model-badge");
     const shown = box?.querySelector(".live");
     let wait = 200; // until Gradio has put the header in place
@@ -147,7 +149,7 @@
         wait = 2000;
       }
     }
-    setTimeout(badge, wait);
+    badgeTimer = setTimeout(badge, wait);
   }
 
   // ---- what people do ------------------------------------------------------------------------------------------------
@@ -155,6 +157,8 @@
   document.addEventListener("click", (event) => {
     const summary = event.target.closest("summary");
     if (summary?.parentElement.id) touched.set(summary.parentElement.id, !summary.parentElement.open);
+    const act = event.target.closest("[data-act]");
+    if (act) perform(act);
     const copy = event.target.closest("[data-copy]");
     if (copy) copyFrom(copy);
     const fill = event.target.closest("[data-fill]");
@@ -165,6 +169,26 @@
 
   function remember(key, value) {
     try { localStorage.setItem(key, value); } catch { /* private mode: the page works without memory */ }
+  }
+
+  // A button of a live view (kimi_demo/ui/acts.py): tell the server, then look again.
+  async function perform(button) {
+    const given = {};
+    for (const { name, value } of button.attributes) if (name.startsWith("data-value-")) given[name.slice(11).replaceAll("-", "_")] = value;
+    const { kind, act } = button.dataset;
+    button.disabled = true;
+    try {
+      const answer = await fetch(`kimi/act/${act}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) });
+      notice(kind, answer.ok ? "" : (await answer.json()).html);
+      if (answer.ok) { if (KINDS.includes(kind)) follow(kind); else badge(); }
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  function notice(kind, html) {
+    const box = document.querySelector(`#${kind}-notice .html-container > div`) || byId(`${kind}-notice`);
+    if (box) box.innerHTML = html;
   }
 
   async function copyFrom(button) {

@@ -1,0 +1,55 @@
+"""Acts: what buttons inside live views do. The browser posts to /kimi/act/{name}; the button carries what the act needs to know.
+
+A button is written as `act_button(…)`; assets/live.js sends it, then follows the tab again, or shows the failure in its notice.
+"""
+
+from collections.abc import Awaitable, Callable
+from html import escape
+from typing import TypeVar
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.ui.services import Services
+
+NO_STORE = {"cache-control": "no-store"}
+
+
+class Given(BaseModel):
+    """Base of what an act is given: the button's values, exactly those that the act names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+G = TypeVar("G", bound=Given)
+
+
+def act_button(kind: str, act: str, words: str, **values: str) -> str:
+    """A button for a live view of tab `kind`. values: the act's fields."""
+    data = "".join(f' data-value-{escape(name)}="{escape(value)}"' for name, value in values.items())
+    return f'<button type="button" class="act" data-kind="{escape(kind)}" data-act="{escape(act)}"{data}>{escape(words)}</button>'
+
+
+def add_act(app: FastAPI, services: Services, name: str, given: type[G], act: Callable[[Request, G], Awaitable[None]]) -> None:
+    """Makes `POST /kimi/act/{name}` call `act` with the body as a `given`; `act` does it or raises Failure.
+
+    Whose it is, and whether the visitor may, is for `act` to check.
+    """
+
+    @app.post(f"/kimi/act/{name}", name=f"act {name}")
+    async def post(request: Request) -> JSONResponse:
+        try:
+            values = given.model_validate_json(await request.body())
+        except ValidationError as error:
+            return _told(services, Failure("acts.malformed", problem=error.errors()[0]["msg"]), 400)
+        try:
+            await act(request, values)
+        except Failure as failure:
+            return _told(services, failure, 422)
+        return JSONResponse({}, headers=NO_STORE)
+
+
+def _told(services: Services, failure: Failure, status: int) -> JSONResponse:
+    return JSONResponse({"html": services.notice(failure)}, status, headers=NO_STORE)
