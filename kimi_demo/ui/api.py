@@ -3,6 +3,7 @@
 from typing import Any
 
 import gradio as gr
+from gradio.events import api as register
 
 from kimi_demo.dialect.events import Failed, RowFinished
 from kimi_demo.dialect.failure import Failure
@@ -72,7 +73,7 @@ def build(services: Services) -> None:
         return [_row(services, row) for row in rows]
 
     for function in (chat, tools, batch):
-        gr.api(function, api_name=function.__name__, concurrency_limit=None, concurrency_id=f"api-{function.__name__}")
+        register(function, api_name=function.__name__, concurrency_limit=None, concurrency_id=f"api-{function.__name__}")
 
 
 class _told:

@@ -11,6 +11,7 @@ from kimi_demo.ui.texts import Texts
 
 def build(services: Services) -> gr.Blocks:
     texts = services.texts
+    blocks: gr.Blocks
     with gr.Blocks(title=texts.say("page.title"), analytics_enabled=False, fill_width=True) as blocks:
         gr.HTML(_header(texts.say("page.title")), apply_default_css=False)
         with gr.Tabs(elem_id="tabs"):
