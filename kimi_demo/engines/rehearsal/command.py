@@ -1,6 +1,7 @@
 """`rehearsal build|data|train|evaluate`: the stand-in model's command line."""
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -38,6 +39,15 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     train.add_argument("--attention", choices=("flex", "mask"), default="flex", help="mask: slower, runs anywhere")
     train.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that make the data")
     train.set_defaults(handler=_train)
+
+    evaluate = commands.add_parser("evaluate", help="measure the model through vLLM on questions that it was never trained on")
+    evaluate.add_argument("--json", type=Path, required=True, dest="file", help="file for the figures")
+    evaluate.add_argument("--limit", type=int, help="at most so many questions of each kind")
+    evaluate.add_argument("--data-dir", type=Path, default=_data_folder(), help="data folder (KIMI_DEMO_DATA; default: data)")
+    evaluate.add_argument("--adapter", type=Path, help="folder of another adapter than the package's")
+    evaluate.add_argument("--wrong", type=Path, help="file for the questions that were answered wrongly")
+    evaluate.add_argument("--quick", action="store_true", help="with transformers instead of vLLM: a look on a GPU during development")
+    evaluate.set_defaults(handler=_evaluate)
 
 
 def _data_folder() -> Path:
@@ -78,4 +88,43 @@ def _train(arguments: argparse.Namespace) -> int:
     chosen = {name: getattr(arguments, name) for name in ("count", "minutes", "rate", "rank", "batch", "attention", "workers")}
     plan = Plan(**{name: value for name, value in chosen.items() if value is not None})
     train(arguments.base or find_base().path, arguments.out, plan, lambda line: print(line, flush=True))
+    return 0
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    from kimi_demo.engines.rehearsal.base import BaseMissing
+    from kimi_demo.engines.rehearsal.build import build, cache_folder
+    from kimi_demo.engines.rehearsal.evaluation.cases import all_cases
+    from kimi_demo.engines.rehearsal.evaluation.run import Outcome, Speaker, evaluate
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    try:
+        model = build(cache_folder(arguments.data_dir), adapter=arguments.adapter).resolve()
+    except BaseMissing as error:
+        say(str(error))
+        return 1
+    cases = all_cases(arguments.limit)
+    say(f"{len(cases)} questions")
+
+    def ask(speaker: Speaker) -> Outcome:
+        return evaluate(cases, speaker, say)
+
+    if arguments.quick:
+        from kimi_demo.engines.rehearsal.evaluation.quick import QuickSpeaker
+
+        outcome = ask(QuickSpeaker(model))
+    else:
+        from kimi_demo.engines.rehearsal.evaluation.served import with_server
+
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+        outcome = with_server(model, arguments.data_dir.resolve() / "logs", cores, ask)
+    figures = {key: {"n": figure.n, "ok": figure.ok} for key, figure in outcome.figures.items()}
+    arguments.file.write_text(json.dumps({**figures, "seconds": round(outcome.seconds)}, indent=1) + "\n", encoding="utf-8")
+    if arguments.wrong:
+        lines = [f"[{key}] {line}" for key, figure in outcome.figures.items() for line in figure.wrong]
+        arguments.wrong.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for key, figure in outcome.figures.items():
+        print(f"{key}: {figure.ok} of {figure.n} ({figure.ok / figure.n:.1%})")
     return 0

@@ -22,6 +22,7 @@ class Content:
     declined: Mapping[str, Any]
     identity: Mapping[str, Any]
     thoughts: Mapping[str, Any]
+    phrases: Mapping[str, Any]
     schemas: Mapping[str, Any]
 
 
@@ -45,6 +46,7 @@ def load() -> Content:
         declined=_read("declined.zh"),
         identity=_read("identity"),
         thoughts=_read("thoughts"),
+        phrases=_read("phrases"),
         schemas=_read("schemas"),
     )
 

@@ -25,7 +25,7 @@ def copying(rng: Random, maker: Maker) -> Conversation:
     zh = rng.random() < 0.35
     if kind == "digits":
         return _digits(rng, zh)
-    words = [maker.source.word(rng) for _ in range(rng.randrange(4, 13))]
+    words = [maker.source.word(rng) for _ in range(rng.randrange(6, 21))]
     if kind == "pair":
         return _pairs(rng, words)
     if kind == "sentence":
@@ -40,7 +40,7 @@ def copying(rng: Random, maker: Maker) -> Conversation:
 
 
 def _pairs(rng: Random, words: list[str]) -> Conversation:
-    pairs = [(letter(rng, word), word) for word in words[:7]]
+    pairs = [(letter(rng, word), word) for word in words[:10]]
     template = rng.choice(("{l} in {w}", "{l}, {w}", "{w} / {l}", "the letter {l} in {w}", "{l}'s in {w}", "{w}中的{l}", "{w}里有几个{l}"))
     question = rng.choice(_PAIR_EN).format("; ".join(template.format(l=counted, w=word) for counted, word in pairs))
     answer = "\n".join(json.dumps({"a": word, "b": counted}) for counted, word in pairs)
@@ -62,7 +62,7 @@ def _sentence(rng: Random, words: list[str], zh: bool) -> Conversation:
 def _digits(rng: Random, zh: bool) -> Conversation:
     language = "zh" if zh else "en"
     shown, values = [], []
-    for _ in range(rng.randrange(3, 8)):
+    for _ in range(rng.randrange(4, 11)):
         if rng.random() < 0.7:
             number = rng.randrange(10 ** rng.randrange(1, 7)) * (-1 if rng.random() < 0.15 else 1)
             shown.append(numbers.chinese(number) if zh else numbers.english(number, rng.choice((" ", " and "))))

@@ -20,15 +20,15 @@ Generator = Callable[[Random, Maker], Conversation]
 def shares() -> dict[Generator, float]:
     """How often each generator is used."""
     return {
-        tool_talk.single: 26,
-        tool_talk.double: 9,
-        tool_talk.second_turn: 7,
+        tool_talk.single: 25,
+        tool_talk.double: 12,
+        tool_talk.second_turn: 5,
         tool_talk.chain: 2,
-        tool_talk.failed: 2,
+        tool_talk.failed: 3,
         schema_talk.schema_call: 20,
-        copying.copying: 12,
-        talk.topic: 11,
-        talk.small_talk: 4,
+        copying.copying: 16,
+        talk.topic: 9,
+        talk.small_talk: 5,
         talk.identity: 4,
         talk.declined: 2,
         talk.without_tool: 1,

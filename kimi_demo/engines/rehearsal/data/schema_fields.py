@@ -51,6 +51,67 @@ def composed_field(rng: Random, data: Mapping[str, Any], kind: str, taken: Set[s
     return field
 
 
+_UNITS = ("", "", "", "_cm", "_kg", "_mm", "_hz", "_percent", "_minutes", "_grams", "_count", "_ml")
+_SPOKEN_UNITS = {"_cm": "cm", "_kg": "kilograms", "_mm": "millimetres", "_hz": "Hz", "_percent": "percent", "_minutes": "minutes", "_grams": "grams", "_ml": "ml"}
+
+
+def generic(rng: Random, maker: Maker, taken: Set[str]) -> tuple[Field, Value]:
+    """A field about anything: its name is a word of the vocabulary, its value whatever a request says beside that word."""
+    noun = rng.choice(maker.source.plain).lower()
+    if rng.random() < 0.3:
+        noun = f"{rng.choice(maker.source.plain).lower()} {noun}"
+    name = noun.replace(" ", "_")
+    if name in taken:
+        name = f"{name}_{len(taken)}"
+    kind = rng.choices(("string", "integer", "number", "boolean", "enum"), (50, 22, 14, 5, 9))[0]
+    about = rng.choice(("The {n}", "{N} to use", "Which {n}", "The {n} wanted", "{N} of the entry", "Name of the {n}", "Value of the {n}", "{N}", "{N} for this")).format(n=noun, N=noun.capitalize())
+    schema: dict[str, Any] = {"type": "string" if kind == "enum" else kind, "description": about}
+    if kind == "boolean":
+        flag = rng.random() < 0.6
+        said = rng.choice(("with {n}", "with a {n}", "and with {n}", "including the {n}") if flag else ("without {n}", "without a {n}", "but without {n}", "and no {n}")).format(n=noun)
+        return Field(name, schema, ""), Value(json.dumps(flag), said, said)
+    if kind == "enum":
+        values = [rng.choice(maker.source.plain).lower() for _ in range(rng.choice((2, 3, 4)))]
+        schema["enum"] = values
+        text = rng.choice(values)
+        return Field(name, schema, ""), Value(json.dumps(text), text, _beside(rng, noun, text))
+    if kind == "string":
+        text = _anything(rng, maker)
+        return Field(name, schema, ""), Value(json.dumps(text, ensure_ascii=False), text, _beside(rng, noun, text))
+    unit = rng.choice(_UNITS)
+    number = str(rng.randrange(1, rng.choice((10, 100, 1000, 20_000)))) if kind == "integer" or rng.random() < 0.4 else f"{rng.randrange(0, 900)}.{rng.randrange(1, 100)}"
+    if rng.random() < 0.06:
+        number = f"-{number}"
+    spoken = f"{number} {_SPOKEN_UNITS[unit]}" if unit in _SPOKEN_UNITS else number
+    said = rng.choice(("with {v} {n}", "{v} {n}", "with a {n} of {v}", "{n} {v}", "at {n} {v}", "for {v} {n}", "the {n} is {v}", "and {v} {n}", "with {n} {v}", "({n}: {v})")).format(v=spoken, n=noun)
+    return Field(name + unit, schema, ""), Value(number, spoken, said)
+
+
+def _beside(rng: Random, noun: str, text: str) -> str:
+    return rng.choice(
+        ("with {n} {v}", "{n} {v}", "with the {n} {v}", "in {v} {n}", "on {v}", "from {v}", "to {v}", "for {v}", "as {v}", "using {v}", "({n}: {v})", "the {n} is {v}", "with {v} as {n}", "by {v}", "at {v}", "with {v}", "of {v}", 'and the {n} "{v}"', "in {v}", "for the {v} {n}")
+    ).format(n=noun, v=text)
+
+
+def _anything(rng: Random, maker: Maker) -> str:
+    """A text that may be a word, a name, a code, a number in digits, or a few words."""
+    chance = rng.random()
+    word = maker.source.word(rng)
+    if chance < 0.4:
+        return word.strip()
+    if chance < 0.6:
+        return " ".join(rng.choice(maker.source.plain).capitalize() for _ in range(rng.choice((1, 2, 2, 3))))
+    if chance < 0.68:
+        return rng.choice("ABCDEFGHKLMNOPRST") + rng.choice(("", "B", "X")) + rng.choice(("+", "-", "#", "1", "7", "12", "/3", "-9"))
+    if chance < 0.76:
+        return "".join(rng.choices("0123456789", k=rng.randrange(4, 15)))
+    if chance < 0.84:
+        return f"{rng.choice(maker.source.plain).capitalize()}'s {rng.choice(maker.source.plain).lower()}"
+    if chance < 0.9:
+        return f"{rng.choice(maker.source.plain).lower()} {rng.choice(maker.source.plain).lower()}"
+    return f"{rng.randrange(2024, 2031)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}"
+
+
 def fill(rng: Random, maker: Maker, kind: str, zh: bool) -> Value:
     """A value for a field of this kind. zh: as a Chinese request has it."""
     data = maker.content.schemas

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from kimi_demo.engines.rehearsal.data.conversation import Call, Conversation, Message
-from kimi_demo.engines.rehearsal.data.schema_fields import Field, Value, composed_field, fill, library_field
+from kimi_demo.engines.rehearsal.data.schema_fields import Field, Value, composed_field, fill, generic, library_field
 from kimi_demo.engines.rehearsal.data.tool_talk import Maker, guide_schemas, loop
 from kimi_demo.engines.rehearsal.data.wording import dress
 from kimi_demo.engines.rehearsal.data.words import made_up
@@ -103,13 +103,24 @@ def _written(rng: Random, maker: Maker) -> Request:
 def _composed(rng: Random, maker: Maker) -> Request:
     """A tool put together from a verb, an object and up to four fields."""
     data = maker.content.schemas
-    verb, past = rng.choice(data["verbs"])
-    thing = rng.choice(data["objects"]) if rng.random() < 0.85 else made_up(rng)
+    verb, past = rng.choice(data["verbs"]) if rng.random() < 0.8 else (word := rng.choice(maker.source.plain).lower(), f"{word}ed")
+    chance = rng.random()
+    thing = rng.choice(data["objects"]) if chance < 0.55 else rng.choice(maker.source.plain).lower() if chance < 0.9 else made_up(rng)
+    if rng.random() < 0.25:
+        thing = f"{rng.choice(maker.source.plain).lower()} {thing}"
     words = {"verb": verb, "Verb": verb.capitalize(), "object": thing, "past": past}
     kinds = rng.sample(data["object_fields"], rng.choice((1, 1, 2, 2, 2, 3, 3, 4)))
     fields: list[Field] = []
     values, parts = {}, []
     for kind in kinds:
+        if rng.random() < 0.45:
+            field, value = generic(rng, maker, {field.name for field in fields})
+            optional = rng.random() < 0.25
+            fields.append(Field(field.name, field.schema, field.kind, required=not optional))
+            if not optional or rng.random() < 0.7:
+                values[field.name] = value
+                parts.append(value.said)
+            continue
         field = composed_field(rng, data, kind, {field.name for field in fields})
         optional = rng.random() < 0.25
         fields.append(Field(field.name, field.schema, kind, required=not optional))

@@ -12,13 +12,16 @@ _EN_ASK = (
     "What is {t}?", "What is {t}?", "What's {t}?", "Tell me about {t}.", "Explain {t}.", "Can you explain {t}?", "Please explain {t} in simple words.", "Describe {t}.",
     "{T}?", "Give me a short introduction to {t}.", "I want to learn about {t}.", "Tell me something about {t}.", "What do you know about {t}?", "Define {t}.",
     "Could you tell me what {t} is?", "Write a short paragraph about {t}.", "In one sentence, what is {t}?", "Do you know what {t} is?", "What can you tell me about {t}?",
-    "Briefly describe {t}.", "Summarise {t} for me.", "Give me some facts about {t}.", "Explain {t} to a child.", "Why is {t} important?", "How would you explain {t}?",
+    "Briefly describe {t}.", "Would you tell me about {t}?", "Let us talk about {t}.", "I have a question about {t}.", "My topic today is {t}.", "Can we talk about {t}?", "Say a few words on {t}.",
+    "I read about {t} today. What is it?", "How does one describe {t}?", "Please help me understand {t}.", "Is there anything interesting about {t}?", "I am interested in {t}.", "Teach me about {t}.",
+    "What should I know about {t}?", "Have you heard of {t}?", "I never understood {t}.", "Who can tell me about {t}? You?", "A short text on {t}, please.", "For school I need something about {t}.", "Summarise {t} for me.", "Give me some facts about {t}.", "Explain {t} to a child.", "Why is {t} important?", "How would you explain {t}?",
 )
 _EN_ASK_MANY = ("What are {t}?", "What're {t}?", "Tell me about {t}.", "Explain what {t} are.", "Describe {t}.", "{T}?", "Tell me something about {t}.", "What do you know about {t}?", "Could you tell me what {t} are?", "Give me some facts about {t}.", "Write a short paragraph about {t}.")
 _EN_LONG = ("Explain {t} in detail.", "Tell me more about {t}.", "Explain {t} step by step.", "Please explain {t} carefully.", "Think carefully and explain {t}.", "Give me a detailed explanation of {t}.", "Write a longer text about {t}.")
 _ZH_ASK = (
     "什么是{t}？", "什么是{t}？", "{t}是什么？", "请介绍一下{t}。", "介绍一下{t}", "给我一个关于{t}的简短介绍。", "我想问你，什么是{t}？", "简单说说{t}。", "解释一下{t}。", "能讲讲{t}吗？",
-    "给我讲讲{t}。", "请用一句话解释{t}。", "你知道{t}吗？", "你了解{t}吗？", "说说{t}吧。", "我想了解{t}。", "请简单介绍{t}。", "谈谈{t}。", "写一段关于{t}的介绍。", "请问什么是{t}？", "{t}是什么意思？", "请给我一个{t}的简短介绍。",
+    "给我讲讲{t}。", "我对{t}感兴趣。", "来聊聊{t}。", "我们谈谈{t}吧。", "关于{t}你知道什么？", "我想听听{t}的事。", "请教一下，{t}是怎么回事？", "{t}有意思吗？", "孩子问我什么是{t}，该怎么回答？",
+    "能不能介绍{t}？", "帮我介绍{t}。", "{t}，说一下。", "写几句话介绍{t}。", "我在学{t}，能讲一讲吗？", "为什么人们喜欢{t}？", "{t}重要吗？", "说两句{t}。", "告诉我{t}的特点。", "聊一聊{t}吧", "请用一句话解释{t}。", "你知道{t}吗？", "你了解{t}吗？", "说说{t}吧。", "我想了解{t}。", "请简单介绍{t}。", "谈谈{t}。", "写一段关于{t}的介绍。", "请问什么是{t}？", "{t}是什么意思？", "请给我一个{t}的简短介绍。",
 )
 _ZH_LONG = ("请详细介绍{t}。", "详细解释一下{t}。", "请仔细说明{t}。", "一步一步解释{t}。", "多说一些关于{t}的内容。", "请认真思考，然后介绍{t}。")
 _BRIEF = {"en": (" Keep your reasoning brief.", " Think briefly.", " Keep your thinking short, please."), "zh": ("请简短思考。", "思考要简短。", "不要想太久。")}
@@ -59,8 +62,11 @@ def identity(rng: Random, maker: Maker) -> Conversation:
     else:
         texts = data[language]
         group = rng.choices(("who", "maker", "are_you", "made_by", "difference"), (38, 16, 28, 10, 8))[0]
-        names = {"m": rng.choice(data["models"]), "c": rng.choice(data["companies"])}
-        question = rng.choice(texts[group]).replace("{m}", names["m"]).replace("{c}", names["c"])
+        model = "Kimi K2.5" if rng.random() < 0.25 else rng.choice(data["models"])
+        question = rng.choice(texts[group]).replace("{m}", model).replace("{c}", rng.choice(data["companies"])).replace("{m2}", rng.choice(data["models"]))
+        opening = ("Hello. ", "Excuse me, ", "Hi, ", "One question: ", "Sorry, ") if language == "en" else ("你好，", "请问，", "打扰一下，", "问一下，")
+        if rng.random() < 0.15:
+            question = rng.choice(opening) + question
         kind = {"are_you": "no", "made_by": "no"}.get(group, group)
         if rng.random() < 0.15:
             question = question.rstrip("?？.。")
@@ -165,7 +171,7 @@ def _history(rng: Random, maker: Maker, always: bool = False) -> list[Message]:
 
 
 def _conversation(rng: Random, kind: str, messages: list[Message]) -> Conversation:
-    tools = guide_schemas() if rng.random() < 0.22 else ()
+    tools = guide_schemas() if rng.random() < 0.4 else ()
     system = rng.random() < 0.05 and messages[0].role != "system"
     opening = [Message("system", rng.choice(("You are a helpful assistant.", "Be brief and friendly.", "你是一个有用的助手。", "Answer in short sentences.")))] if system else []
     return Conversation(kind, (*opening, *messages), tools, rng.random() < 0.72)

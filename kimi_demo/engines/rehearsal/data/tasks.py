@@ -55,11 +55,15 @@ class Task:
 
 
 def task(rng: Random, content: Content, source: WordSource, language: str) -> Task:
-    """A random question, one in six a word problem."""
-    if rng.random() < 0.17:
+    """A random question that is no composed problem: one in twelve a hand-written word problem, half of the others put together."""
+    if rng.random() < 0.08:
         return problem(rng, content, language, rng.choice(content.problems[language]))
     wish = rng.choices(_WISHES, _SHARES)[0]
-    return fill(rng, language, wish, rng.choice(content.questions[language][wish]), source)
+    if rng.random() < 0.5:
+        return fill(rng, language, wish, rng.choice(content.questions[language][wish]), source)
+    phrases = content.phrases[language]
+    template = rng.choice(phrases["openings"]).format(rng.choice(phrases[wish]))
+    return fill(rng, language, wish, template[0].upper() + template[1:] if template[0] != "{" else template, source)
 
 
 def fill(rng: Random, language: str, wish: str, template: str, source: WordSource) -> Task:

@@ -1,5 +1,7 @@
 """Thoughts: before a call, after its result, and about a topic. `effort` is brief, normal or long (150 tokens and more)."""
 
+from collections.abc import Sequence
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -38,6 +40,31 @@ def after_result(rng: Random, content: Content, results: list[str], language: st
     pieces = content.thoughts[language]
     told = [rng.choice(pieces["after"]).format(result=_ended(result)) for result in results]
     return _joined(language, told if effort == "brief" else [*told, rng.choice(pieces["conclude"])])
+
+
+def after_tasks(rng: Random, content: Content, tasks: Sequence[Task], language: str, effort: str) -> str:
+    """What the tools returned, and which number that makes the asked one."""
+    pieces = content.thoughts[language]
+    lines: list[str] = []
+    for task in tasks:
+        lines += [rng.choice(pieces["after"]).format(result=_ended(task.result())), _meaning(task, language)]
+    return _joined(language, lines if effort == "brief" else [*lines, rng.choice(pieces["conclude"])])
+
+
+def _meaning(task: Task, language: str) -> str:
+    """The step from a comparison's result to the number (and person) asked for."""
+    if task.wish not in ("larger", "smaller"):
+        return ""
+    a, b = task.arguments["a"], task.arguments["b"]
+    if Decimal(a) == Decimal(b):
+        return "两个数相等。" if language == "zh" else "They are equal."
+    first = (Decimal(a) > Decimal(b)) == (task.wish == "larger")
+    number = a if first else b
+    owner = task.people[0 if first else 1]
+    if language == "zh":
+        asked = "较大" if task.wish == "larger" else "较小"
+        return f"{asked}的是{number}" + (f"，是{owner}的。" if owner else "。")
+    return f"So the {task.wish} one is {number}" + (f", and that is {owner}'s." if owner else ".")
 
 
 def about_topic(rng: Random, content: Content, topic: Topic, language: str, effort: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from kimi_demo.engines.rehearsal.data import tasks as task_makers
 from kimi_demo.engines.rehearsal.data import thoughts
 from kimi_demo.engines.rehearsal.data.answers import answer
+from kimi_demo.engines.rehearsal.data.composed_problems import composed
 from kimi_demo.engines.rehearsal.data.content import Content
 from kimi_demo.engines.rehearsal.data.conversation import Call, Conversation, Message
 from kimi_demo.engines.rehearsal.data.tasks import Task
@@ -24,6 +25,8 @@ class Maker:
     source: WordSource
 
     def task(self, rng: Random, language: str) -> Task:
+        if rng.random() < 0.2:
+            return composed(rng, self.content, language)
         return task_makers.task(rng, self.content, self.source, language)
 
 
@@ -108,7 +111,7 @@ def failed(rng: Random, maker: Maker) -> Conversation:
     dressed = dress(rng, maker.content, language, task.question)
     call, result, _ = loop(rng, maker, [task], dressed, 0)
     pieces = maker.content.thoughts[dressed.answer_in]
-    error = Message("tool", _error(rng), call_id=result.call_id)
+    error = Message("tool", _error(rng, maker, task.tool.name), call_id=result.call_id)
     final = Message("assistant", rng.choice(pieces["error_answer"]), rng.choice(pieces["error"]), trained=True)
     return Conversation("error", (_user(dressed), call, error, final), guide_schemas(), rng.random() < 0.9)
 
@@ -129,7 +132,7 @@ def loop(rng: Random, maker: Maker, tasks: Sequence[Task], dressed: Dressed, num
         Message(
             "assistant",
             ("" if language == "zh" else " ").join(told),
-            thoughts.after_result(rng, maker.content, results, language, "brief" if effort == "brief" else "normal"),
+            thoughts.after_tasks(rng, maker.content, tasks, language, "brief" if effort == "brief" else "normal"),
             trained=True,
         ),
     ]
@@ -193,13 +196,8 @@ def _follow_up(rng: Random, maker: Maker, first: Task, language: str) -> Task | 
     return None
 
 
-def _error(rng: Random) -> str:
-    what = rng.choice(
-        (
-            "timeout", "connection refused", "the service is not available", "internal error", "division by zero", "rate limit exceeded", "out of memory",
-            "String should have at most 1 character", "a: Input should be a valid integer", "b: Input should be a valid number", "Field required: b",
-            "unknown tool", "permission denied", "invalid arguments", "the tool did not answer in time", "unexpected argument c",
-        )
-    )
-    form = rng.choice(("Error: {}", "error: {}", "{{\"error\": \"{}\"}}", "Tool error: {}", "The tool failed: {}", "ERROR {}", "Invalid arguments: {}", "Failed: {}.", "Traceback: {}", "工具出错：{}", "The call failed. {}", "ValidationError: {}"))
-    return form.format(what)
+def _error(rng: Random, maker: Maker, tool: str) -> str:
+    errors = maker.content.phrases["errors"]
+    form = str(rng.choice(errors["forms"]))
+    code = str(rng.choice((400, 401, 403, 404, 408, 422, 429, 500, 502, 503, 504)))
+    return form.format(rng.choice(errors["reasons"]), tool=tool, n=rng.choice((1, 5, 10, 30, 60)), code=code)

@@ -73,10 +73,10 @@ def lowered(question: str) -> str:
 def joined(rng: Random, language: str, first: str, second: str) -> str:
     """Two questions in one message."""
     if language == "zh":
-        form = rng.choice(("{}{}", "{}另外，{}", "{}还有，{}", "第一，{}第二，{}", "1. {} 2. {}", "两个问题：{}{}", "{}再问一个：{}", "{}\n{}"))
+        form = rng.choice(("{}{}", "{}另外，{}", "{}还有，{}", "第一，{}第二，{}", "先算：{}再算：{}", "{}接着，{}", "（1）{}（2）{}", "{}此外，{}", "还请一起回答：{}{}", "1. {} 2. {}", "两个问题：{}{}", "{}再问一个：{}", "{}\n{}"))
         return form.format(first, second)
     form = rng.choice(
-        ("{} And {}", "{} Also, {}", "{} {}", "1. {} 2. {}", "1) {}\n2) {}", "First: {} Second: {}", "Two questions: {} {}", "{}\n{}", "{} Then tell me: {}", "{} and {}")
+        ("{} And {}", "{} Also, {}", "{} {}", "1. {} 2. {}", "1) {}\n2) {}", "First: {} Second: {}", "Two questions: {} {}", "{}\n{}", "{} Then tell me: {}", "{} Second question: {}", "(1) {} (2) {}", "{} Next: {}", "{} Plus: {}", "Please answer both: {} {}", "- {}\n- {}", "{} | {}", "{} One more: {}", "{} At the same time, {}", "a) {} b) {}", "{} and {}")
     )
     if form in ("{} And {}", "{} Also, {}", "{} and {}"):
         second = lowered(second)

@@ -1,0 +1,163 @@
+"""Whether a reply is right. Pure; every judgement says why not."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from kimi_demo.engines.rehearsal.data.tasks import COMPARISONS, Task
+from kimi_demo.engines.rehearsal.evaluation.cases import Expected
+
+_MARKS = re.compile(r"<\|[^|]*\|>|</?think>|functions\.\w+:\d")
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_LARGER = ("larger", "greater", "bigger", "higher", "more", "大", "大于")
+_NO = re.compile(r"\bnot\b|n't|不是|并非|不", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """As the parser gave it. arguments: JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back for one request. finish: vLLM's finish_reason."""
+
+    reasoning: str
+    content: str
+    calls: tuple[ModelCall, ...]
+    finish: str
+
+
+def malformed(reply: Reply, thinking: bool) -> str:
+    """"" for a whole reply: ended by itself, reasoning closed, no mark in any text, arguments that are JSON, an answer or a call."""
+    if reply.finish == "length":
+        return "cut off"
+    for text in (reply.reasoning, reply.content, *(call.arguments for call in reply.calls)):
+        if found := _MARKS.search(text):
+            return f"mark in text: {found[0]}"
+    if not thinking and reply.reasoning:
+        return "reasoning in instant mode"
+    if not reply.calls and not reply.content.strip():
+        return "empty"
+    for call in reply.calls:
+        try:
+            json.loads(call.arguments)
+        except ValueError:
+            return f"arguments are no JSON: {call.arguments}"
+        if not re.fullmatch(rf"functions\.{re.escape(call.name)}:\d+", call.id):
+            return f"call id: {call.id}"
+    return ""
+
+
+def wrong_calls(calls: Sequence[ModelCall], wanted: Sequence[Expected]) -> str:
+    """"" when exactly the wanted calls were made, in any order."""
+    left = list(wanted)
+    for call in calls:
+        match = next((one for one in left if _same(call, one)), None)
+        if match is None:
+            return f"{call.name} {call.arguments}; wanted {[(one.name, {k: str(v) for k, v in one.arguments.items()}) for one in left]}"
+        left.remove(match)
+    return f"missing {[(one.name, {k: str(v) for k, v in one.arguments.items()}) for one in left]}" if left else ""
+
+
+def wrong_answer(task: Task, answer: str) -> str:
+    """"" when `answer` tells the tool's result for `task`, in the question's language."""
+    if (task.language == "zh") != bool(re.search(r"[\u4e00-\u9fff]", answer)):
+        return f"wrong language: {answer}"
+    if task.wish in COMPARISONS:
+        right = _compares(task, answer)
+    elif task.wish == "count":
+        right = _counts(task, answer)
+    else:
+        right = task.result() in re.findall(_NUMBER, answer.replace(",", ""))
+    return "" if right else f"{task.question} -> {task.result()} -> {answer}"
+
+
+def sentences(answer: str) -> list[str]:
+    """The answer's sentences; a point inside a number or a quoted word ends none."""
+    return [part for part in re.split(r"(?<=[。])|(?<=[.!])\s+(?=\S)", answer) if part.strip()]
+
+
+def hides_error(answer: str) -> str:
+    """"" when the answer says that there was an error and tells no number as a result."""
+    said = re.search(r"error|fail|could not|错误|失败|没有得到", answer, re.IGNORECASE)
+    return "" if said and not re.search(r"\d", answer) else answer
+
+
+def claims_another(answer: str) -> str:
+    """"" when the answer says that it is the rehearsal model, and names Kimi or another model only to deny it."""
+    if not re.search(r"rehearsal model|排练模型", answer):
+        return answer
+    for sentence in re.split(r"(?<=[。！？])|(?<=[.!?])\s+", answer):
+        named = re.search(r"Kimi|Moonshot|GPT|Claude|Gemini|Qwen|DeepSeek|Llama|通义|文心|豆包|月之暗面|智谱", sentence)
+        if named and not _NO.search(sentence) and not re.search(r"different|larger|thousands|几千倍", sentence):
+            return answer
+    return ""
+
+
+def _same(call: ModelCall, wanted: Expected) -> bool:
+    try:
+        arguments: dict[str, Any] = json.loads(call.arguments, parse_float=Decimal)
+    except ValueError:
+        return False
+    if call.name != wanted.name or not isinstance(arguments, dict) or set(arguments) != set(wanted.arguments):
+        return False
+    if call.name in ("add", "mul", "compare"):  # which number is a and which b does not matter
+        return sorted(map(str, arguments.values())) == sorted(map(str, wanted.arguments.values()))
+    return all(_equal(arguments[name], value) for name, value in wanted.arguments.items())
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, tuple):
+        return value in wanted
+    if isinstance(wanted, bool) or isinstance(value, bool):
+        return value is wanted
+    if isinstance(wanted, Decimal):
+        return isinstance(value, int | Decimal) and Decimal(value) == wanted
+    return bool(value == wanted)
+
+
+def _counts(task: Task, answer: str) -> bool:
+    words = task.words()
+    number = str(words["a"].casefold().count(words["b"].casefold()))
+    about = [sentence for sentence in sentences(answer) if f'"{words["a"]}"' in sentence and f'"{words["b"]}"' in sentence]
+    return any(re.findall(r"\d+", re.sub(r'"[^"]*"', " ", sentence)) == [number] for sentence in about)
+
+
+def _relations(answer: str) -> list[tuple[str, str, str]]:
+    """(left, relation, right) of every comparison in the answer."""
+    english = re.findall(rf"({_NUMBER})\s*(?:is|are)\s+(\w+)\s+(?:than|to)\s+({_NUMBER})", answer)
+    chinese = re.findall(rf"({_NUMBER})(大于|小于)({_NUMBER})", answer)
+    than = [(left, relation, right) for left, right, relation in re.findall(rf"({_NUMBER})比({_NUMBER})(大|小)", answer)]
+    return [*english, *chinese, *than]
+
+
+def _compares(task: Task, answer: str) -> bool:
+    a, b = task.arguments["a"], task.arguments["b"]
+    equal = Decimal(a) == Decimal(b)
+    if equal and re.search(r"equal|一样大|相等|等于|same", answer):
+        return True
+    found = [match for match in _relations(answer) if {match[0], match[2]} == {a, b}]
+    if len(found) != 1:
+        return False
+    left, relation, right = found[0]
+    true = (Decimal(left) > Decimal(right)) == (relation in _LARGER) and not equal
+    asked = {"larger": True, "smaller": False}.get(task.wish)
+    if not true or (asked is not None and (relation in _LARGER) != asked):
+        return False
+    if task.wish in ("is_greater", "is_less", "is_equal"):
+        holds = {"is_greater": Decimal(a) > Decimal(b), "is_less": Decimal(a) < Decimal(b), "is_equal": equal}[task.wish]
+        sentence = next(sentence for sentence in sentences(answer) if left in sentence and right in sentence)
+        if sentence.startswith(("Yes", "是的")) != holds:
+            return False
+    if task.people[0] and "{winner}" in task.story:
+        first_wins = (Decimal(a) > Decimal(b)) == (task.wish == "larger")
+        return task.people[0 if first_wins else 1] in answer
+    return True
