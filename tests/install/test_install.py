@@ -174,11 +174,11 @@ def test_what_pip_does_not_find_is_asked_for_elsewhere(tmp_path: Path, index: In
         with pytest.raises(Stop, match="does not have elsewhere==1.0"):
             pip.install(environment.python, Step("a package", plain), log, held.fileno(), tmp_path / "tmp")
         (tmp_path / "constraints.txt").write_text("elsewhere<2\n")  # with one, pip's failure reads quite differently
-        plain = (*plain, "--constraint", str(tmp_path / "constraints.txt"))
-        nowhere = Step("a package", plain, ("--index-url", index.url, "elsewhere==1.0"), "The other index")
+        bound = (*plain, "--constraint", str(tmp_path / "constraints.txt"))
+        nowhere = Step("a package", bound, ("--index-url", index.url, "elsewhere==1.0"), "The other index")
         with pytest.raises(Stop, match="The other index does not have elsewhere==1.0"):
             pip.install(environment.python, nowhere, log, held.fileno(), tmp_path / "tmp")
-        step = Step("a package", plain, ("--index-url", other.url, "elsewhere==1.0"), "The other index")
+        step = Step("a package", bound, ("--index-url", other.url, "elsewhere==1.0"), "The other index")
         pip.install(environment.python, step, log, held.fileno(), tmp_path / "tmp")
         assert other.fetched["elsewhere-1.0-py3-none-any.whl"] == 1
     assert (environment.site_packages() / "elsewhere.py").exists()
