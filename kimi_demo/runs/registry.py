@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
-from kimi_demo.dialect.events import Asked, Ended, Timed
+from kimi_demo.dialect.events import Asked, Ended, Event, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
+from kimi_demo.runs.tree import Node, Tree
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,15 @@ class Registry:
         return self._store
 
     def start(
-        self, owner: str, kind: str, work: Callable[[Run], Awaitable[None]], *, title: str, asked: Asked, group: str | None = None
+        self,
+        owner: str,
+        kind: str,
+        work: Callable[[Run], Awaitable[None]],
+        *,
+        title: str,
+        asked: Asked,
+        group: str | None = None,
+        parent: str | None = None,
     ) -> Run:
         """A new run that does `work`. What it asks comes first in its list, with the parameters that a person chose.
 
@@ -46,11 +55,25 @@ class Registry:
             raise Failure("runs.closing")
         if len(self._live) >= self._max_at_once:
             raise Failure("runs.too_many", limit=self._max_at_once)
-        run = Run(owner=owner, kind=kind, title=title, group=group, on_append=self._appended)
-        self._live[run.id] = run
-        self._store.add(run)
+        run = self._new(Run(owner=owner, kind=kind, title=title, group=group, parent=parent, on_append=self._appended))
         run.append(asked)
         run.start(work)
+        return run
+
+    def add_finished(
+        self, owner: str, kind: str, events: Iterable[Event], *, title: str, group: str | None = None, parent: str | None = None
+    ) -> Run:
+        """A run that happened elsewhere. Raises Failure: runs.closing."""
+        if self._closing:
+            raise Failure("runs.closing")
+        run = self._new(Run(owner=owner, kind=kind, title=title, group=group, parent=parent, on_append=self._appended))
+        for event in (*events, Ended("done")):
+            run.append(event)
+        return run
+
+    def _new(self, run: Run) -> Run:
+        self._live[run.id] = run
+        self._store.add(run)
         return run
 
     async def get(self, run_id: str, owner: str) -> Run:
@@ -68,6 +91,14 @@ class Registry:
     async def group(self, group_id: str, owner: str) -> list[Run]:
         """The owner's runs of a group, in order of creation."""
         return [await self.get(run_id, owner) for run_id in await self._ids(owner, group=group_id)]
+
+    async def tree(self, group_id: str, owner: str) -> Tree:
+        """How the owner's runs of a group follow one another."""
+        nodes = {node.id: node for node in await asyncio.to_thread(self._store.nodes, group_id, owner)}
+        for run in sorted((*self._finished.values(), *self._live.values()), key=lambda run: run.created_at):
+            if run.group == group_id and run.owner == owner:  # on disk as well, unless that is full
+                nodes.setdefault(run.id, Node(run.id, run.parent))
+        return Tree(list(nodes.values()))
 
     async def latest(self, owner: str, kind: str) -> Run | None:
         """The owner's newest run of a kind, going or finished."""

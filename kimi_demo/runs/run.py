@@ -21,8 +21,8 @@ class Run:
     """One chat reply, tool question, batch, … from its question (`Asked`, first) to its end (`Ended`, last).
 
     id: 32 hex digits; owner: who may see it; kind: "chat", "tools", "batch", …; group: what it belongs to (a conversation's id);
-    created_at: UTC. `entries` only ever grows, so a position in it is a cursor for as long as this object lives
-    (not across a restart: the store joins fragments, see merge.py).
+    parent: the id of the run that it follows there, None for a first one; created_at: UTC. `entries` only ever grows, so a
+    position in it is a cursor for as long as this object lives (not across a restart: the store joins fragments, see merge.py).
 
     All methods belong to the event loop's thread, save `append_threadsafe`.
     """
@@ -34,6 +34,7 @@ class Run:
         kind: str,
         title: str,
         group: str | None = None,
+        parent: str | None = None,
         id: str | None = None,
         created_at: datetime | None = None,
         entries: Iterable[Timed] = (),
@@ -43,6 +44,7 @@ class Run:
         self.owner = owner
         self.kind = kind
         self.group = group
+        self.parent = parent
         self.title = title
         self.created_at = created_at or datetime.now(UTC)
         self.entries: list[Timed] = list(entries)

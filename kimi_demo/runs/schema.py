@@ -32,6 +32,41 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (run, seq)
     ) WITHOUT ROWID;
     """,
+    # 2. Conversations are trees: `parent` is the id of the run that a run follows. What was a list becomes a chain. `words` is what
+    #    searching looks at: question and answer of an ended chat turn, casefolded (here: as far as SQLite can).
+    """
+    ALTER TABLE runs ADD COLUMN parent TEXT;
+    ALTER TABLE runs ADD COLUMN words TEXT;
+    CREATE TABLE conversations (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        title TEXT NOT NULL DEFAULT '',
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        deleted_at TEXT,
+        leaf TEXT,
+        system TEXT NOT NULL DEFAULT '',
+        queue TEXT NOT NULL DEFAULT '[]'
+    );
+    CREATE INDEX conversations_by_owner ON conversations (owner, updated_at);
+    UPDATE runs SET parent = (
+        SELECT earlier.id FROM runs AS earlier
+        WHERE earlier."group" = runs."group" AND earlier.owner = runs.owner AND earlier.kind = 'chat' AND earlier.nr < runs.nr
+        ORDER BY earlier.nr DESC LIMIT 1
+    ) WHERE kind = 'chat' AND "group" IS NOT NULL;
+    UPDATE runs SET words = (
+        SELECT lower(group_concat(text, char(10))) FROM (
+            SELECT json_extract(event, '$.text') AS text FROM events
+            WHERE run = runs.nr AND iif(json_valid(event), json_extract(event, '$.type') IN ('asked', 'answer_delta'), 0) ORDER BY seq
+        )
+    ) WHERE kind = 'chat' AND ended IS NOT NULL;
+    INSERT OR IGNORE INTO conversations (id, owner, title, created_at, updated_at, leaf)
+        SELECT last."group", last.owner, first.title, first.created_at, last.created_at, last.id
+        FROM (
+            SELECT min(nr) AS first, max(nr) AS last FROM runs WHERE kind = 'chat' AND "group" IS NOT NULL GROUP BY "group", owner
+        ) AS ends
+        JOIN runs AS first ON first.nr = ends.first JOIN runs AS last ON last.nr = ends.last;
+    """,
 )
 """Step n takes a file of schema n to schema n + 1. Steps that were released are never changed, only added to."""
 

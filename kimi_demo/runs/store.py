@@ -11,17 +11,20 @@ from pathlib import Path
 
 from kimi_demo.dialect.events import Ended, Timed
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs import conversation_rows
+from kimi_demo.runs.conversation_rows import Changes, Fields
 from kimi_demo.runs.merge import merged
 from kimi_demo.runs.rows import event_of, text_of
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.schema import MIGRATIONS, migrate
+from kimi_demo.runs.tree import Node
 
 log = logging.getLogger(__name__)
 
 COMMIT_EVERY_S = 0.4
 MOST_WAITING_EVENTS = 500_000
 
-INSERT_RUN = 'INSERT OR IGNORE INTO runs (id, owner, kind, "group", title, created_at) VALUES (?, ?, ?, ?, ?, ?)'
+INSERT_RUN = 'INSERT OR IGNORE INTO runs (id, owner, kind, "group", parent, title, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)'
 INSERT_EVENT = "INSERT INTO events (run, seq, at, event) VALUES (?, (SELECT ifnull(max(seq) + 1, 0) FROM events WHERE run = ?1), ?, ?)"
 
 
@@ -31,9 +34,10 @@ class _Waiting:
 
     runs: list[tuple[str | None, ...]] = field(default_factory=list)
     events: dict[str, list[Timed]] = field(default_factory=dict)
+    conversations: Changes = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.events)
+        return bool(self.runs or self.events or self.conversations)
 
 
 class Store:
@@ -69,7 +73,7 @@ class Store:
 
     def add(self, run: Run) -> None:
         """Makes a run known, before its first event."""
-        row = (run.id, run.owner, run.kind, run.group, run.title, run.created_at.isoformat())
+        row = (run.id, run.owner, run.kind, run.group, run.parent, run.title, run.created_at.isoformat())
         with self._lock:
             self._waiting.runs.append(row)
 
@@ -85,6 +89,44 @@ class Store:
             if first or self._urgent:
                 self._wake.notify()
 
+    def change_conversation(self, conversation_id: str, **fields: str | None) -> None:
+        """Takes new values of a conversation's columns; with `owner` and `created_at` among them it is made where there is none."""
+        with self._wake:
+            self._waiting.conversations.setdefault(conversation_id, {}).update(fields)
+            self._wake.notify()
+
+    def conversations(self, owner: str, **question: str | None) -> list[tuple[str, Fields]]:
+        """Those of the owner, changes that are not on disk included; see conversation_rows.read for what can be asked.
+
+        Raises Failure: store.corrupt, store.unusable.
+        """
+        self.flush()
+        with self._reading() as connection:
+            found = dict(conversation_rows.read(connection, owner, **question))
+        if self._trouble is not None:
+            with self._lock:
+                conversation_rows.overlay(found, self._waiting.conversations, owner, **question)
+        return list(found.items())
+
+    def forget_conversation(self, conversation_id: str) -> None:
+        """Removes a conversation's row; its runs are deleted one by one. Raises Failure: store.unusable."""
+        self.flush()
+        with self._writing, self._told_as_failure():
+            self._connection.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
+
+    def deleted_conversations(self, before: str) -> list[tuple[str, str]]:
+        """(id, owner) of those that were deleted before a time (ISO 8601, UTC)."""
+        self.flush()
+        with self._reading() as connection:
+            return connection.execute("SELECT id, owner FROM conversations WHERE deleted_at < ?", (before,)).fetchall()
+
+    def nodes(self, group: str, owner: str) -> list[Node]:
+        """The owner's runs of a group, each with what it follows, in order of creation. Raises Failure: store.corrupt, store.unusable."""
+        self.flush()
+        with self._reading() as connection:
+            rows = connection.execute('SELECT id, parent FROM runs WHERE owner = ? AND "group" = ? ORDER BY nr', (owner, group))
+            return [Node(*row) for row in rows]
+
     def holds(self, run_id: str) -> bool:
         """Whether all that was written of a run is on disk."""
         with self._lock:
@@ -95,18 +137,25 @@ class Store:
         self.flush()
         with self._reading() as connection:
             found = connection.execute(
-                'SELECT nr, kind, "group", title, created_at FROM runs WHERE id = ? AND owner = ?', (run_id, owner)
+                'SELECT nr, kind, "group", parent, title, created_at FROM runs WHERE id = ? AND owner = ?', (run_id, owner)
             ).fetchone()
             if found is None:
                 return None
-            nr, kind, group, title, created_at = found
+            nr, kind, group, parent, title, created_at = found
             rows = connection.execute("SELECT at, event FROM events WHERE run = ? ORDER BY seq", (nr,))
             entries = [Timed(at, event_of(text)) for at, text in rows]
         if not entries or not isinstance(entries[-1].event, Ended):
             # Only after trouble with the disk: what came later is lost, and nobody works on this run any more.
             entries.append(Timed(entries[-1].at if entries else 0.0, Ended("interrupted")))
         return Run(
-            id=run_id, owner=owner, kind=kind, group=group, title=title, created_at=datetime.fromisoformat(created_at), entries=entries
+            id=run_id,
+            owner=owner,
+            kind=kind,
+            group=group,
+            parent=parent,
+            title=title,
+            created_at=datetime.fromisoformat(created_at),
+            entries=entries,
         )
 
     def ids(self, owner: str, *, kind: str | None = None, group: str | None = None) -> list[str]:
@@ -176,6 +225,7 @@ class Store:
     def _write(self, batch: _Waiting) -> None:
         with self._transaction() as connection:
             connection.executemany(INSERT_RUN, batch.runs)
+            conversation_rows.write(connection, batch.conversations)
             for run_id, entries in batch.events.items():
                 found = connection.execute("SELECT nr FROM runs WHERE id = ?", (run_id,)).fetchone()
                 if found is None:
@@ -184,7 +234,7 @@ class Store:
                 connection.executemany(INSERT_EVENT, [(nr, item.at, text_of(item.event)) for item in merged(entries)])
                 last = entries[-1].event
                 if isinstance(last, Ended):
-                    connection.execute("UPDATE runs SET ended = ? WHERE nr = ?", (last.state, nr))
+                    _set_ended(connection, nr, last)
 
     def _keep(self, batch: _Waiting) -> None:
         """Puts a batch that could not be written back in front. When too much waits, its runs are given up: what is on disk of a
@@ -192,11 +242,13 @@ class Store:
         with self._lock:
             later = self._waiting
             batch.runs += later.runs
+            for conversation_id, fields in later.conversations.items():
+                batch.conversations.setdefault(conversation_id, {}).update(fields)
             for run_id, entries in later.events.items():
                 batch.events.setdefault(run_id, []).extend(entries)
             if sum(len(entries) for entries in batch.events.values()) > MOST_WAITING_EVENTS:
                 self._given_up |= batch.events.keys()
-                batch = _Waiting(runs=batch.runs)
+                batch = _Waiting(runs=batch.runs, conversations=batch.conversations)
             self._waiting = batch
 
     # The file
@@ -223,7 +275,7 @@ class Store:
             for (nr,) in connection.execute("SELECT nr FROM runs WHERE ended IS NULL").fetchall():
                 (at,) = connection.execute("SELECT ifnull(max(at), 0.0) FROM events WHERE run = ?", (nr,)).fetchone()
                 connection.execute(INSERT_EVENT, (nr, at, text_of(ended)))
-                connection.execute("UPDATE runs SET ended = ? WHERE nr = ?", (ended.state, nr))
+                _set_ended(connection, nr, ended)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -246,6 +298,11 @@ class Store:
             raise Failure("store.corrupt" if damaged else "store.unusable", path=self._path, error=error) from error
         except ValueError as error:  # an event that is none; its message would hold the person's text
             raise Failure("store.corrupt", path=self._path, error=type(error).__name__) from error
+
+
+def _set_ended(connection: sqlite3.Connection, nr: int, ended: Ended) -> None:
+    connection.execute("UPDATE runs SET ended = ? WHERE nr = ?", (ended.state, nr))
+    conversation_rows.index(connection, nr)
 
 
 @contextmanager
