@@ -1,7 +1,7 @@
 """How each kind of server switches thinking, and which fields it takes. The one place that knows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -18,6 +18,22 @@ _STREAM_OPTIONS: dict[StreamOptions, dict[str, bool]] = {
     "continuous": {"include_usage": True, "continuous_usage_stats": True},
     "final": {"include_usage": True},
 }
+
+
+_OPENAI = frozenset(
+    ("temperature", "top_p", "max_tokens", "seed", "stop", "presence_penalty", "frequency_penalty", "json_schema"),
+)
+_TAKES: dict[Kind, frozenset[str]] = {
+    "vllm": _OPENAI | {"top_k", "min_p", "repetition_penalty", "thinking_token_budget"},
+    "openai": _OPENAI,
+    # temperature, top_p, n and the penalties are fixed by mode there; any other value is a 400.
+    "moonshot": frozenset(("max_tokens", "stop")),
+}
+
+
+def takes(kind: Kind, field: str) -> bool:
+    """Whether a server of that kind takes the field of `Sampling`."""
+    return field in _TAKES[kind]
 
 
 def kind_by_name(base_url: str, owners: Sequence[str]) -> Kind | None:
@@ -38,22 +54,25 @@ class Wire:
 
     reasoning_field: the name under which an assistant message carries its reasoning back. vLLM reads `reasoning`, SGLang and Moonshot
     `reasoning_content`; None: it is left out (OpenAI's own API has no such field).
+    structured: the field under which a JSON schema goes: vLLM has its own beside OpenAI's.
     """
 
     kind: Kind
     model: str
     stream_options: StreamOptions
     reasoning_field: str | None
+    structured: Literal["structured_outputs", "response_format"] = "response_format"
 
     @classmethod
     def of(cls, kind: Kind, model: str, owner: str) -> "Wire":
         field = None if kind == "openai" else "reasoning" if kind == "vllm" and owner != "sglang" else "reasoning_content"
-        return cls(kind, model, "continuous" if kind == "vllm" else "final", field)
+        structured: Literal["structured_outputs", "response_format"] = "structured_outputs" if field == "reasoning" else "response_format"
+        return cls(kind, model, "continuous" if kind == "vllm" else "final", field, structured)
 
     def asking_less(self) -> "Wire | None":
         """The same with weaker stream options, for a server that rejects them; None where there is nothing left to drop."""
         weaker = _WEAKER[self.stream_options]
-        return None if weaker is None else Wire(self.kind, self.model, weaker, self.reasoning_field)
+        return None if weaker is None else replace(self, stream_options=weaker)
 
     def chat_body(self, request: ChatRequest, *, stream: bool = True) -> dict[str, Any]:
         """The JSON of a chat completion."""
@@ -87,10 +106,13 @@ class Wire:
         return {"stream": True} | ({"stream_options": options} if options else {})
 
     def _sampling(self, sampling: Sampling) -> dict[str, Any]:
-        if self.kind == "moonshot":
-            # temperature, top_p, n and the penalties are fixed by mode there; any other value is a 400.
-            return {"max_tokens": sampling.max_tokens}
-        return sampling.openai_fields() | (sampling.vllm_fields() if self.kind == "vllm" else {})
+        fields = sampling.openai_fields() | sampling.vllm_fields()
+        sent = {name: value for name, value in fields.items() if takes(self.kind, name)}
+        if sampling.json_schema is None or not takes(self.kind, "json_schema"):
+            return sent
+        if self.structured == "structured_outputs":
+            return sent | {"structured_outputs": {"json": sampling.json_schema}}
+        return sent | {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": sampling.json_schema}}}
 
     def _message(self, message: Message) -> Message:
         if "reasoning" not in message or self.reasoning_field == "reasoning":

@@ -82,7 +82,7 @@ class LoadedModel:
     def __init__(self, llm: Any, processes: list[BaseProcess]) -> None:
         from vllm import SamplingParams
         from vllm.renderers import ChatParams
-        from vllm.sampling_params import RequestOutputKind
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
         from vllm.v1.engine import EngineCoreOutputs
         from vllm.v1.engine.exceptions import EngineDeadError
 
@@ -91,6 +91,7 @@ class LoadedModel:
         self._outputs = llm.llm_engine.engine_core.outputs_queue
         self._processes = processes
         self._params = SamplingParams
+        self._structured = StructuredOutputsParams
         self._chat_params = ChatParams
         self._final_only = RequestOutputKind.FINAL_ONLY
         self._nothing = EngineCoreOutputs
@@ -149,14 +150,12 @@ class LoadedModel:
 
     def _sampling(self, sampling: Sampling, max_tokens: int, seed: int | None) -> Any:
         """No stop token ids: vLLM takes them from the model. Only the final output is asked for, so a step costs nothing per row."""
+        structured = None if sampling.json_schema is None else self._structured(json=sampling.json_schema)
         return self._params(
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            max_tokens=max_tokens,
-            seed=seed,
+            **sampling.openai_fields() | sampling.vllm_fields() | {"max_tokens": max_tokens, "seed": seed},
+            structured_outputs=structured,
             output_kind=self._final_only,
             skip_clone=True,  # made for this one request
-            **sampling.vllm_fields(),
         )
 
     def step(self) -> list[tuple[str, Written]]:

@@ -119,3 +119,31 @@ def test_tokenize_renders_the_same_prompt() -> None:
 )
 def test_kind_by_name(url: str, owners: list[str], kind: str | None) -> None:
     assert kind_by_name(url, owners) == kind
+
+
+EVERYTHING = Sampling(
+    top_k=20,
+    min_p=0.1,
+    seed=3,
+    stop=("END",),
+    presence_penalty=0.5,
+    frequency_penalty=-0.5,
+    repetition_penalty=1.1,
+    json_schema={"type": "object"},
+)
+RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
+
+
+def test_each_kind_gets_the_parameters_that_it_takes_and_no_others() -> None:
+    request = ChatRequest([user("hi")], EVERYTHING)
+    shared = {"stop": ["END"], "seed": 3, "presence_penalty": 0.5, "frequency_penalty": -0.5}
+    vllm = body("vllm", "vllm", request=request)
+    assert shared.items() <= vllm.items() and (vllm["top_k"], vllm["min_p"], vllm["repetition_penalty"]) == (20, 0.1, 1.1)
+    assert vllm["structured_outputs"] == {"json": {"type": "object"}} and "response_format" not in vllm
+    sglang = body("vllm", "sglang", request=request)
+    assert sglang["response_format"] == RESPONSE_FORMAT and "structured_outputs" not in sglang and sglang["top_k"] == 20
+    openai = body("openai", "", request=request)
+    assert shared.items() <= openai.items() and openai["response_format"] == RESPONSE_FORMAT
+    assert not {"top_k", "min_p", "repetition_penalty", "structured_outputs"} & set(openai)
+    moonshot = body("moonshot", "", request=request)
+    assert set(moonshot) - {"model", "messages", "stream", "stream_options", "thinking"} == {"max_tokens", "stop"}
