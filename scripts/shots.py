@@ -6,7 +6,6 @@ python scripts/shots.py [--folder docs/images]     (`make shots`)
 import argparse
 import asyncio
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.async_api import async_playwright, expect  # noqa: E402
 
+from scripts.installer.browser import system_chromium  # noqa: E402
 from tests.browser.page import ENGINE_MS, DemoPage  # noqa: E402
 from tests.conftest import CHROMIUM_FLAGS  # noqa: E402
 from tests.demo import running  # noqa: E402
@@ -57,7 +57,7 @@ async def main() -> None:
             (Path(data) / "rehearsal").symlink_to(built)
         with running(Path(data)) as demo:
             async with async_playwright() as playwright:
-                browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS)
+                browser = await playwright.chromium.launch(executable_path=system_chromium(), args=CHROMIUM_FLAGS)
                 for name, show in {"chat": chat, "tools": tools, "batch": batch}.items():
                     for suffix, view, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", PHONE, "light")):
                         page = await DemoPage.open(browser, demo.address, viewport=view, color_scheme=scheme)

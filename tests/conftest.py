@@ -1,7 +1,6 @@
 """What many tests share: the stand-in model, the running demo, a browser. Each is made once per session, when it is first needed."""
 
 import os
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
+from scripts.installer.browser import system_chromium
 from tests.demo import Demo, running
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +50,6 @@ def demo(standin_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 async def browser() -> AsyncIterator[Browser]:
     """Headless Chromium: the system's, else Playwright's own."""
     async with async_playwright() as playwright:
-        system = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
-        launched = await playwright.chromium.launch(executable_path=system, args=CHROMIUM_FLAGS)
+        launched = await playwright.chromium.launch(executable_path=system_chromium(), args=CHROMIUM_FLAGS)
         yield launched
         await launched.close()

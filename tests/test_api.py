@@ -29,6 +29,13 @@ def test_the_seed_repeats_an_answer(client: Client) -> None:
     assert one == two
 
 
+def test_seeded_long_prompts_side_by_side_do_not_end_the_engine(client: Client) -> None:
+    """vLLM 0.32 on a CPU: a seeded request whose prompt was read in parts took the whole server down."""
+    jobs = [client.submit(f"word {number} " * 1000, True, 4, None, 5, api_name="/chat") for number in range(4)]
+    assert [job.result(timeout=300)["usage"]["completion_tokens"] for job in jobs] == [4, 4, 4, 4]
+    assert client.predict("Why is the sky blue?", api_name="/chat")["answer"].strip()
+
+
 def test_without_thinking_there_is_no_reasoning(client: Client) -> None:
     reply = client.predict("Why is the sky blue?", False, temperature=0.0, api_name="/chat")
     assert reply["reasoning"] == "" and reply["answer"].strip() and reply["finish_reason"] == "stop"

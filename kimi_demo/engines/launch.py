@@ -106,7 +106,10 @@ class Launch:
         if self.named:
             line.append("--trust-remote-code")
         if self.on_cpu:
+            # A prompt read in parts ends the whole engine when its request has a seed (0.32: "CPU Generator does not use offset").
+            step = str(self.max_model_len + _CPU_MAX_NUM_SEQS)
             line += ["--enforce-eager", "--max-num-seqs", str(_CPU_MAX_NUM_SEQS)]
+            line += ["--no-enable-chunked-prefill", "--max-num-batched-tokens", step]
         else:
             line += ["--gpu-memory-utilization", str(self.gpu_memory_utilization)]
         return [*line, *self.extra]

@@ -27,7 +27,7 @@ def test_the_guides_launch_line_for_a_named_model_on_gpus() -> None:
 
 def test_the_stand_in_on_a_cpu_runs_eagerly_and_trusts_no_code(tmp_path: Path) -> None:
     command = launch(tmp_path).command()
-    assert command[-3:] == ["--enforce-eager", "--max-num-seqs", "16"]
+    assert command[-6:] == ["--enforce-eager", "--max-num-seqs", "16", "--no-enable-chunked-prefill", "--max-num-batched-tokens", "8208"]
     assert "--trust-remote-code" not in command and "--gpu-memory-utilization" not in command
 
 
