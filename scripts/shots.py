@@ -46,12 +46,8 @@ async def batch(page: DemoPage) -> None:
     await expect(page.run("batch")).to_have_attribute("data-whole", "1", timeout=ENGINE_MS)
 
 
-async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images")
-    folder: Path = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    built = Path(os.environ.get("KIMI_DEMO_DATA") or ROOT / "data").resolve() / "rehearsal"
+async def main(folder: Path, built: Path) -> None:
+    """folder: for the pictures. built: the data folder's stand-ins, where there are any."""
     with tempfile.TemporaryDirectory() as data:
         if built.is_dir():
             (Path(data) / "rehearsal").symlink_to(built)
@@ -70,4 +66,8 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images")
+    given: Path = parser.parse_args().folder
+    given.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(given, Path(os.environ.get("KIMI_DEMO_DATA") or ROOT / "data").resolve() / "rehearsal"))
