@@ -46,28 +46,33 @@ async def batch(page: DemoPage) -> None:
     await expect(page.run("batch")).to_have_attribute("data-whole", "1", timeout=ENGINE_MS)
 
 
-async def main(folder: Path, built: Path) -> None:
-    """folder: for the pictures. built: the data folder's stand-ins, where there are any."""
+async def take(address: str, folder: Path) -> None:
+    """Every tab wide, dark and on a phone, into `folder`."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=system_chromium(), args=CHROMIUM_FLAGS)
+        for name, show in {"chat": chat, "tools": tools, "batch": batch}.items():
+            for suffix, view, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", PHONE, "light")):
+                page = await DemoPage.open(browser, address, viewport=view, color_scheme=scheme)
+                await show(page)
+                await page.page.mouse.move(0, 0)
+                await page.page.screenshot(path=folder / f"{name}{suffix}.png", animations="disabled")
+                await page.close()
+                print(folder / f"{name}{suffix}.png")
+        await browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images")
+    folder: Path = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    built = Path(os.environ.get("KIMI_DEMO_DATA") or ROOT / "data").resolve() / "rehearsal"
     with tempfile.TemporaryDirectory() as data:
         if built.is_dir():
             (Path(data) / "rehearsal").symlink_to(built)
         with running(Path(data)) as demo:
-            async with async_playwright() as playwright:
-                browser = await playwright.chromium.launch(executable_path=system_chromium(), args=CHROMIUM_FLAGS)
-                for name, show in {"chat": chat, "tools": tools, "batch": batch}.items():
-                    for suffix, view, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", PHONE, "light")):
-                        page = await DemoPage.open(browser, demo.address, viewport=view, color_scheme=scheme)
-                        await show(page)
-                        await page.page.mouse.move(0, 0)
-                        await page.page.screenshot(path=folder / f"{name}{suffix}.png", animations="disabled")
-                        await page.close()
-                        print(folder / f"{name}{suffix}.png")
-                await browser.close()
+            asyncio.run(take(demo.address, folder))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images")
-    given: Path = parser.parse_args().folder
-    given.mkdir(parents=True, exist_ok=True)
-    asyncio.run(main(given, Path(os.environ.get("KIMI_DEMO_DATA") or ROOT / "data").resolve() / "rehearsal"))
+    main()

@@ -48,7 +48,8 @@ HOSTILE = [
 ]
 ALLOWED = set(
     "p h1 h2 h3 h4 h5 h6 ul ol li blockquote strong em s code pre a br hr table thead tbody tr th td div span button "
-    "math mrow mi mn mo ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover mtable mtr mtd mstyle mpadded mphantom menclose".split()
+    "math mrow mi mn mo ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover "
+    "mtable mtr mtd mstyle mpadded mphantom menclose".split()
 )
 
 
