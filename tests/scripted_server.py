@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.scripted_scenarios import EVERYWHERE, SCENARIOS, marker, options_of, play
 from tests.scripted_script import Ask, Refusal, Script
-from tests.scripted_wire import frames, prompt_tokens, recut, whole
+from tests.scripted_wire import frames, recut, tokenized, whole
 
 MODEL_ID = "/models/moonshotai/Kimi-K2.5"
 _MODELS_ANSWERS = ("models_empty", "models_slow", "models_not_a_list", "models_not_json")
@@ -93,7 +93,7 @@ class Scripted:
     @property
     def chats(self) -> list[Recorded]:
         """The recorded chat and text completions."""
-        return [request for request in self.requests if request.path.endswith("/completions")]
+        return [request for request in self.requests if request.method == "POST" and request.path.endswith("/completions")]
 
     async def aborted(self, count: int = 1, timeout_s: float = 5.0) -> list[Recorded]:
         """Waits until `count` requests were closed by their clients. Raises TimeoutError."""
@@ -161,6 +161,8 @@ class ScriptedApp:
             case "/v1/models":
                 await asyncio.sleep(scripted.models_delay_s)
                 return self._models()
+            case "/v1/completions" | "/v1/chat/completions":
+                return JSONResponse({"detail": "Method Not Allowed"}, 405)
             case "/health" | "/ping":
                 return Response(status_code=200)
             case "/version":
@@ -169,11 +171,9 @@ class ScriptedApp:
                 running = f'vllm:num_requests_running{{engine="0",model_name="{scripted.model_ids[0]}"}} {float(scripted.running)}\n'
                 return PlainTextResponse("# TYPE vllm:num_requests_running gauge\n" + running)
             case "/tokenize":
-                count = prompt_tokens(body.get("messages") or [], body.get("tools"))
-                thinks = scripted.opens_thought and (body.get("chat_template_kwargs") or {}).get("thinking") is not False
-                strings = ["hi", "<|im_middle|>", *(["<think>"] if thinks else [])] if body.get("return_token_strs") else None
-                counted = {"count": count, "max_model_len": scripted.max_model_len, "tokens": list(range(count)), "token_strs": strings}
-                return JSONResponse(counted)
+                return JSONResponse(tokenized(body, opens_thought=scripted.opens_thought) | {"max_model_len": scripted.max_model_len})
+            case "/detokenize":
+                return JSONResponse({"prompt": "".join(map(chr, body.get("tokens") or []))})
         return JSONResponse({"detail": "Not Found"}, 404)
 
     def _models(self) -> Response:

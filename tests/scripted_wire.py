@@ -1,6 +1,7 @@
 """A script as it goes over the wire: SSE frames, or one JSON object. Pure."""
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -104,3 +105,31 @@ def _usage(script: Script, prompt: int, completion: int, thought: int) -> dict[s
         "prompt_tokens_details": {"cached_tokens": prompt // 2},
         "completion_tokens_details": details,
     }
+
+
+def rendered(messages: Iterable[Any], *, thinks: bool, closed: bool) -> str:
+    """The prompt of a conversation as Kimi's template writes it, tools left out."""
+    said = [message for message in messages if isinstance(message, dict)]
+    turns = "".join(f"<|im_{message['role']}|>{message['role']}<|im_middle|>{message.get('content') or ''}<|im_end|>" for message in said)
+    return f"{turns}<|im_assistant|>assistant<|im_middle|>" + ("<think>" if thinks else "<think></think>" if closed else "")
+
+
+def tokenized(body: dict[str, Any], *, opens_thought: bool) -> dict[str, Any]:
+    """The answer of /tokenize. Its token numbers are code points (so that /detokenize can spell them); its count is of pieces."""
+    if "messages" in body:
+        off = (body.get("chat_template_kwargs") or {}).get("thinking") is False
+        text = rendered(body["messages"] or [], thinks=opens_thought and not off, closed=opens_thought and off)
+        count = prompt_tokens(body["messages"] or [], body.get("tools"))
+    else:
+        text = str(body.get("prompt") or "")
+        count = len(_marked(text))
+    strings = _marked(text) if body.get("return_token_strs") else None
+    return {"count": count, "tokens": list(map(ord, text)), "token_strs": strings}
+
+
+_MARKS = re.compile(r"(<\|[a-z_]+\|>|</?think>)")
+
+
+def _marked(text: str) -> list[str]:
+    """Pieces of about a token, marks being one each."""
+    return [piece for part in _MARKS.split(text) if part for piece in ([part] if _MARKS.fullmatch(part) else pieces(part))]

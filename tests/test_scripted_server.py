@@ -121,7 +121,9 @@ def test_the_other_routes(scripted: Scripted) -> None:
         assert (card["id"], card["root"], card["max_model_len"], card["owned_by"]) == (MODEL_ID, MODEL_ID, 8192, "vllm")
         body = {"messages": MESSAGES, "return_token_strs": True, "chat_template_kwargs": {"thinking": True}}
         counted = client.post("/tokenize", json=body).json()
-        assert counted["count"] == len(counted["tokens"]) == 5 and counted["token_strs"][-1] == "<think>"
+        assert counted["count"] == 5 and counted["token_strs"][-1] == "<think>"
+        prompt = client.post("/detokenize", json={"tokens": counted["tokens"]}).json()["prompt"]
+        assert prompt.endswith("<|im_end|><|im_assistant|>assistant<|im_middle|><think>")
         assert client.get("/nothing").status_code == 404
         scripted.missing = {"/version"}
         assert client.get("/version").status_code == 404

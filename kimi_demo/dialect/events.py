@@ -30,12 +30,52 @@ class Phase:
 class RoundStarted:
     """A request goes to the model; a chat reply has one round (index 0), a tool conversation several.
 
-    request: the JSON body as sent, without key or address.
+    request: the JSON body as sent, without key or address. can_continue: whether this server can be asked to go on with a reply that
+    was cut off. context: tokens that prompt and reply may have together, None where the server does not say.
     """
 
     index: int
     request: dict[str, Any] = field(default_factory=dict)
+    can_continue: bool = False
+    context: int | None = None
     type: Literal["round_started"] = "round_started"
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedOver:
+    """This round goes on with what an earlier run (`run_id`) had written; what follows is appended to it.
+
+    thinking_seconds, reasoning_tokens: that run's, None where unknown.
+    """
+
+    run_id: str
+    thought: str
+    answer: str
+    thinking_seconds: float | None = None
+    reasoning_tokens: int | None = None
+    type: Literal["carried_over"] = "carried_over"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTokens:
+    """What the server makes of a raw prompt: `count` tokens, of which `pieces` are the first as text.
+
+    A character that several tokens share is one piece; `sizes` says how many tokens each piece is.
+    """
+
+    count: int
+    pieces: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    type: Literal["prompt_tokens"] = "prompt_tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something about the server that a person should know. `name` is a key of ui/texts (`remark.<name>`)."""
+
+    name: str
+    params: dict[str, str] = field(default_factory=dict)
+    type: Literal["remark"] = "remark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +196,9 @@ Event = (
     Asked
     | Phase
     | RoundStarted
+    | CarriedOver
+    | PromptTokens
+    | Remark
     | ThoughtDelta
     | AnswerDelta
     | ToolCallDelta

@@ -3,7 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kimi_demo.dialect.events import AnswerDelta, Finished, RoundStarted, ThoughtDelta, Timed, ToolCallDelta, ToolResult, Usage
+from kimi_demo.dialect.events import (
+    AnswerDelta,
+    CarriedOver,
+    Finished,
+    RoundStarted,
+    ThoughtDelta,
+    Timed,
+    ToolCallDelta,
+    ToolResult,
+    Usage,
+)
 
 THOUGHT_END = "</think>"
 
@@ -22,7 +32,10 @@ class Call:
 
 @dataclass
 class Reply:
-    """One round of a run. Times are seconds after the run's start; None where it has not happened (yet)."""
+    """One round of a run. Times are seconds after the run's start; None where it has not happened (yet).
+
+    carried: what an earlier run had written of it; its text is part of `thought` and `answer`, its tokens are not part of `usage`.
+    """
 
     thought: str = ""
     answer: str = ""
@@ -34,6 +47,7 @@ class Reply:
     first_answer_at: float | None = None
     thought_ended_at: float | None = None
     last_token_at: float | None = None
+    carried: CarriedOver | None = None
 
     def add(self, timed: Timed) -> None:
         """Takes the next event in. Events that are not of a reply (phases, rows, …) change nothing."""
@@ -41,6 +55,9 @@ class Reply:
         match event:
             case RoundStarted():
                 self.started_at = at
+            case CarriedOver(thought=thought, answer=answer):
+                self.carried = event
+                self.thought, self.answer = thought, answer
             case ThoughtDelta(text=text):
                 self._token(at)
                 self.thought += text
@@ -83,10 +100,11 @@ class Reply:
 
     @property
     def thinking_seconds(self) -> float | None:
-        """From the request to the end of the thought (so far); None when nothing was thought."""
+        """From the request to the end of the thought (so far), an earlier run's thinking included; None when nothing was thought."""
+        before = self.carried.thinking_seconds if self.carried is not None else None
         if self.thought_ended_at is None:
-            return None
-        return self.thought_ended_at - (self.started_at or 0.0)
+            return before
+        return self.thought_ended_at - (self.started_at or 0.0) + (before or 0.0)
 
 
 def rounds(timed: Iterable[Timed]) -> list[Reply]:

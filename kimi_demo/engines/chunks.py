@@ -31,15 +31,19 @@ class ChunkReader:
        stops without `</think>` and without a tool call, it was no thought after all (a model that does not think): its text is given
        again as the answer. Cut off by the token limit, it stays what it most likely is, an unfinished thought.
 
+    goes_on: the text surely begins inside a thought, whose beginning is known already: rule 2 does not hold, rule 3 gives nothing again.
     parses: what this reply has shown: True where rule 1 or 2 held, False where content held `</think>`, None where neither.
     repeated: rule 3 had to give the text again as the answer.
     """
 
-    def __init__(self, content_opens: ContentOpens = "answer", *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, content_opens: ContentOpens = "answer", *, goes_on: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.parses: bool | None = None
         self.repeated = False
         self._splitter = None if content_opens == "answer" else ThoughtStream(opened=content_opens == "thought")
-        self._assumed = content_opens == "thought"
+        self._assumed = content_opens == "thought" and not goes_on
+        self._goes_on = goes_on
         self._split_thought: list[str] = []
         self._clock = clock
         self._usage: dict[str, Any] | None = None
@@ -55,7 +59,7 @@ class ChunkReader:
         usage = chunk.get("usage")
         if isinstance(usage, dict):
             self._usage = usage
-            if self._splitter is not None and _reasoning_counted(usage):
+            if self._splitter is not None and not self._goes_on and _reasoning_counted(usage):
                 self._splits(events)
         choices = chunk.get("choices")
         if choices:

@@ -1,18 +1,20 @@
 """Any OpenAI-compatible server: finds its model, streams its replies as events."""
 
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from kimi_demo.dialect.conversation import ChatRequest
-from kimi_demo.dialect.events import Event
+from kimi_demo.dialect.events import Event, Remark
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.chunks import ChunkReader, ContentOpens
-from kimi_demo.engines.endpoint_discovery import Served, ask_kind, ask_models, opens_thought
-from kimi_demo.engines.endpoint_failures import Where, failure_of, rejects_stream_options
+from kimi_demo.engines.endpoint_discovery import Served, ask_kind, ask_models, has_completions, opens_thought
+from kimi_demo.engines.endpoint_failures import Where, failure_of, rejects_budget, rejects_stream_options
 from kimi_demo.engines.endpoint_http import make_client, make_http, request_options, usable_key
 from kimi_demo.engines.endpoint_kind import Kind, Wire
+from kimi_demo.engines.endpoint_prompt import Tokens, rendered, tokens_of
 from kimi_demo.engines.endpoint_url import candidates, root_of
 from kimi_demo.engines.port import ModelInfo
 from kimi_demo.settings import EndpointKind
@@ -31,9 +33,12 @@ class Endpoint:
     """A connection to one server and one of its models; a `ChatPort`. Made by `connect`, ended by `aclose`; bound to its event loop.
 
     info: the model that answers. models: all that the server lists. kind: how the server is spoken to. base_url: as found, with `/v1`.
+    has_raw: whether it has text completions. takes_budget: whether it limits the thought; None until that is known.
     """
 
-    def __init__(self, http: "AsyncClient", client: "AsyncOpenAI", where: Where, served: Served, kind: Kind, opens: bool | None) -> None:
+    def __init__(
+        self, http: "AsyncClient", client: "AsyncOpenAI", where: Where, served: Served, kind: Kind, opens: bool | None, has_raw: bool
+    ) -> None:
         self.info: ModelInfo = served.info
         self.models: tuple[ModelInfo, ...] = served.models
         self.kind: Kind = kind
@@ -44,6 +49,8 @@ class Endpoint:
         self._options: Any = request_options(where)
         self._wire = Wire.of(kind, served.info.id, served.owner)
         self._opens = opens
+        self.has_raw: bool = has_raw
+        self.takes_budget: bool | None = None if kind == "vllm" else False
         self._parses: bool | None = None
         self._never_thinks = False
 
@@ -73,8 +80,9 @@ class Endpoint:
                 served = await ask_models(http, where, model)
                 found = kind if kind != "auto" else await ask_kind(http, where, served)
                 opens = await opens_thought(http, where, served) if found == "vllm" else None
+                has_raw = found != "moonshot" and await has_completions(http, where)
                 where = Where(base, served.info.id, where.secret, connect_timeout_s, silence_timeout_s)
-                return cls(http, make_client(http, where), where, served, found, opens)
+                return cls(http, make_client(http, where), where, served, found, opens, has_raw)
             except BaseException as error:
                 await http.aclose()
                 if not isinstance(error, Failure):
@@ -86,27 +94,53 @@ class Endpoint:
         assert first is not None  # `candidates` gives at least one
         raise first
 
+    @property
+    def renders(self) -> bool:
+        """Whether it says what its chat template makes of a conversation."""
+        return self.kind == "vllm" and self._opens is not None
+
     def body(self, request: ChatRequest) -> dict[str, object]:
-        """The JSON that `stream` sends. (Once a server has rejected `stream_options`, they are left out from then on.)"""
-        return self._wire.chat_body(request)
+        """The JSON that `stream` sends. (What a server has once rejected, `stream_options` or a budget, is left out from then on.)"""
+        return self._wire.chat_body(self._within(request))
+
+    def raw_body(self, prompt: str, sampling: Sampling, *, as_rendered: bool = False) -> dict[str, object]:
+        """The JSON that `stream_raw` sends."""
+        body = self._wire.raw_body(prompt, sampling)
+        return body | {"add_special_tokens": False} if as_rendered and self.kind == "vllm" else body
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[Event, None]:
         """One reply as events: ThoughtDelta, AnswerDelta, ToolCallDelta, Usage; the last two are Usage(final) and Finished.
 
+        A Remark comes before them where the server showed that something of its start is missing.
         Close it (`aclose`) or cancel the task that awaits it, and the request is closed at once, before the first token too.
         Raises `Failure`; the events that came before stay true.
         """
-        return self._stream("/chat/completions", lambda: self._wire.chat_body(request), self._reader(request), request)
+        return self._stream("/chat/completions", lambda: self._wire.chat_body(self._within(request)), self._reader(request), request)
 
-    def stream_raw(self, prompt: str, sampling: Sampling) -> AsyncGenerator[Event, None]:
-        """A text completion of `prompt` as it stands, without template: every character as AnswerDelta, marks included."""
-        return self._stream("/completions", lambda: self._wire.raw_body(prompt, sampling), ChunkReader())
+    def stream_raw(
+        self, prompt: str, sampling: Sampling, *, in_thought: bool = False, as_rendered: bool = False
+    ) -> AsyncGenerator[Event, None]:
+        """A text completion of `prompt` as it stands, without template: every character as AnswerDelta, marks included.
+
+        in_thought: the prompt ends inside a thought, which the text goes on with: up to `</think>` it is ThoughtDelta.
+        as_rendered: the prompt is a template's work and has its own beginning; the tokenizer must not put another before it.
+        """
+        reader = ChunkReader("thought", goes_on=True) if in_thought else ChunkReader()
+        return self._stream("/completions", lambda: self.raw_body(prompt, sampling, as_rendered=as_rendered), reader)
+
+    async def render(self, request: ChatRequest) -> str | None:
+        """The prompt that the chat template makes of `request`, as text; None where the server does not say."""
+        return await rendered(self._post, self._wire.tokenize_body(request)) if self.renders else None
+
+    async def tokens_of(self, prompt: str) -> Tokens | None:
+        """The tokens of a raw prompt; None where the server does not say."""
+        return await tokens_of(self._post, self.info.id, prompt) if self.kind == "vllm" else None
 
     async def complete_chat(self, request: ChatRequest) -> list[Event]:
         """The same reply in one piece. Asked for where a streamed one lost its tool calls (vllm#54701: unstreamed they are right)."""
         import httpx2
 
-        reader, body = self._reader(request), self._wire.chat_body(request, stream=False)
+        reader, body = self._reader(request), self._wire.chat_body(self._within(request), stream=False)
         try:
             response = await self._client.post("/chat/completions", cast_to=httpx2.Response, body=body, options=self._options)
             reply = await _whole(response, self._where)
@@ -120,11 +154,8 @@ class Endpoint:
         """Tokens of the rendered prompt, tools included, counted by the server; None where it does not offer that (vLLM does)."""
         if self.kind != "vllm":
             return None
-        reply = await self._ask("POST", "/tokenize", self._wire.tokenize_body(request))
-        try:
-            count = reply.json().get("count") if reply is not None and reply.status_code == 200 else None
-        except (ValueError, AttributeError):
-            return None
+        reply = await self._post("/tokenize", self._wire.tokenize_body(request))
+        count = reply.get("count") if isinstance(reply, dict) else None
         return count if isinstance(count, int) else None
 
     async def healthy(self) -> bool:
@@ -137,6 +168,20 @@ class Endpoint:
     async def aclose(self) -> None:
         """Closes the connection and every request that is still open on it."""
         await self._http.aclose()
+
+    def _within(self, request: ChatRequest) -> ChatRequest:
+        """`request` without what this server is known not to take."""
+        if self.takes_budget is False and request.sampling.thinking_token_budget is not None:
+            return replace(request, sampling=request.sampling.model_copy(update={"thinking_token_budget": None}))
+        return request
+
+    async def _post(self, route: str, body: dict[str, Any]) -> Any:
+        """The JSON answer to a short question beside the API; None where there is none."""
+        reply = await self._ask("POST", route, body)
+        try:
+            return reply.json() if reply is not None and reply.status_code == 200 else None
+        except ValueError:
+            return None
 
     async def _ask(self, method: str, route: str, body: object = None) -> "Response | None":
         """A short question beside the API; None where no answer came."""
@@ -181,7 +226,10 @@ class Endpoint:
                     async for chunk in chunks:
                         for event in read(chunk):
                             yield event
-                for event in reader.end():
+                last = reader.end()
+                for remark in self._remarks(reader, request):
+                    yield remark
+                for event in last:
                     yield event
         except Exception as error:
             for event in reader.broken():
@@ -189,6 +237,22 @@ class Endpoint:
             # `from None`: a server's message may repeat the key, and a chained traceback would print it.
             raise await self._counted(failure_of(error, self._where), request) from None
         self._learn(reader)
+        if (
+            request is not None
+            and self.kind == "vllm"
+            and self.takes_budget is None
+            and self._within(request).sampling.thinking_token_budget is not None
+        ):
+            self.takes_budget = True
+
+    def _remarks(self, reader: ChunkReader, request: ChatRequest | None) -> list[Remark]:
+        """What the reply has shown of how the server was started."""
+        if request is None:
+            return []
+        found = [Remark("no_reasoning_parser")] if reader.parses is False and self.kind == "vllm" else []
+        if request.sampling.thinking_token_budget is not None and self.takes_budget is False:
+            found.append(Remark("budget_not_sent"))
+        return found
 
     async def _counted(self, failure: Failure, request: ChatRequest | None) -> Failure:
         """A prompt that is too long, with its true length: vLLM stops counting one token after the limit."""
@@ -201,7 +265,7 @@ class Endpoint:
         return Failure("endpoint.prompt_too_long", tokens=tokens, limit=limit)
 
     async def _open(self, route: str, body: Callable[[], dict[str, Any]]) -> "AsyncStream[object]":
-        """Sends the request; once more with less if the server rejects `stream_options`."""
+        """Sends the request; once more with less if the server rejects `stream_options` or a thinking budget."""
         from openai import AsyncStream, BadRequestError, UnprocessableEntityError
 
         post = partial(self._client.post, route, cast_to=object, options=self._options, stream=True, stream_cls=AsyncStream[object])
@@ -209,6 +273,9 @@ class Endpoint:
             try:
                 return cast("AsyncStream[object]", await post(body=body()))
             except (BadRequestError, UnprocessableEntityError) as error:
+                if rejects_budget(error) and self.takes_budget is not False:
+                    self.takes_budget = False
+                    continue
                 weaker = self._wire.asking_less()
                 if weaker is None or not rejects_stream_options(error):
                     raise

@@ -81,6 +81,17 @@ async def opens_thought(http: "AsyncClient", where: Where, served: Served) -> bo
     return "".join(map(str, tokens[-8:])).rstrip(" \nĠĊ").endswith(THOUGHT_START)
 
 
+async def has_completions(http: "AsyncClient", where: Where) -> bool:
+    """Whether the server has text completions. Asked with GET, which starts nothing: only "no such route" (404) says no."""
+    import httpx2
+
+    try:
+        response = await http.request("GET", f"{where.address}/completions", timeout=where.connect_timeout_s)
+    except httpx2.HTTPError:
+        return False
+    return bool(response.status_code != 404)
+
+
 async def _aside(http: "AsyncClient", where: Where, method: str, route: str, body: Any = None) -> Any:
     """The JSON answer to a question that a server need not know; None where there is none."""
     import httpx2

@@ -170,3 +170,10 @@ def rejects_stream_options(error: Exception) -> bool:
         return False
     told = json.dumps(error.body, default=str)
     return "stream_options" in told or "continuous_usage_stats" in told
+
+
+def rejects_budget(error: Exception) -> bool:
+    """Whether a server turned a request down because it has no means to limit the thought."""
+    import openai
+
+    return isinstance(error, openai.APIStatusError) and error.status_code in (400, 422) and "thinking_token_budget" in _words(error.body)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kimi_demo.dialect.conversation import ChatRequest, user
+from kimi_demo.dialect.events import Remark
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.endpoint import Endpoint
@@ -303,9 +304,24 @@ async def test_forbidden_with_a_key(scripted: Scripted) -> None:
 async def test_thinking_budget_that_the_server_cannot_keep(scripted: Scripted) -> None:
     scripted.scenario("no_budget")
     endpoint = await Endpoint.connect(scripted.base_url)
+    request = ChatRequest([user("hi")], Sampling(thinking_token_budget=5))
     with pytest.raises(Failure) as caught:
-        await anext(endpoint.stream(ChatRequest([user("hi")], Sampling(thinking_token_budget=5))))
+        await endpoint.complete_chat(request)
     assert sayable(caught.value).code == "endpoint.no_thinking_budget"
+    for _ in range(2):  # streamed, it is asked again without, and remembered
+        events = [event async for event in endpoint.stream(request)]
+        assert [event for event in events if isinstance(event, Remark)] == [Remark("budget_not_sent")]
+    assert endpoint.takes_budget is False and "thinking_token_budget" not in endpoint.body(request)
+    budgets = [chat.body.get("thinking_token_budget") for chat in scripted.chats]
+    assert budgets == [5, 5, None, None]
+    await endpoint.aclose()
+
+
+async def test_thinking_budget_that_is_kept(scripted: Scripted) -> None:
+    endpoint = await Endpoint.connect(scripted.base_url)
+    assert endpoint.takes_budget is None
+    events = [event async for event in endpoint.stream(ChatRequest([user("hi")], Sampling(thinking_token_budget=5)))]
+    assert endpoint.takes_budget is True and not any(isinstance(event, Remark) for event in events)
     await endpoint.aclose()
 
 
