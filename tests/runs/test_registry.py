@@ -187,3 +187,17 @@ async def test_runs_outlive_the_application(tmp_path: Path) -> None:
         assert [run.state for run in await registry.group("g", "me")] == ["done"] * expected
         await registry.aclose()
         store.close()
+
+
+async def test_half_a_surrogate_pair_in_a_question_stops_neither_the_store_nor_the_run(registry: Registry) -> None:
+    broken = "a\ud800b \ud83d\ude00"
+    run = registry.start("me", "chat", answers, title=broken, asked=Asked(broken, {}))
+    await run.wait()
+    assert run.title == "a\ufffdb 😀" and run.asked is not None and run.asked.text == run.title
+    registry.add_finished("me", "chat", [Asked("?", {})], title=broken)
+    later = await finished(registry)
+    async with asyncio.timeout(5):
+        while not registry.store.holds(later.id):  # asks for no write: the store's own thread has to be alive
+            await asyncio.sleep(0.02)
+    loaded = await asyncio.to_thread(registry.store.load, run.id, "me")
+    assert loaded is not None and events_of(loaded) == events_of(run) and loaded.title == run.title
