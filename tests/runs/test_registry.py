@@ -11,6 +11,7 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
+from tests.engines.living import until
 from tests.runs.files import fill
 
 Work = Callable[[Run], Awaitable[None]]
@@ -196,8 +197,7 @@ async def test_half_a_surrogate_pair_in_a_question_stops_neither_the_store_nor_t
     assert run.title == "a\ufffdb 😀" and run.asked is not None and run.asked.text == run.title
     registry.add_finished("me", "chat", [Asked("?", {})], title=broken)
     later = await finished(registry)
-    async with asyncio.timeout(5):
-        while not registry.store.holds(later.id):  # asks for no write: the store's own thread has to be alive
-            await asyncio.sleep(0.02)
+    # Asks for no write: the store's own thread has to be alive.
+    assert await asyncio.to_thread(until, lambda: registry.store.holds(later.id), 5.0)
     loaded = await asyncio.to_thread(registry.store.load, run.id, "me")
     assert loaded is not None and events_of(loaded) == events_of(run) and loaded.title == run.title
