@@ -35,6 +35,8 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     train.add_argument("--minutes", type=float, default=60.0, help="end the schedule after so many minutes at the latest")
     train.add_argument("--rate", type=float, help="peak learning rate")
     train.add_argument("--rank", type=int, help="rank of the adapter (24 keeps it below 16 MB)")
+    train.add_argument("--epochs", type=int, help="passes over the data")
+    train.add_argument("--checkpoints", type=Path, help="folder for adapters after an eighth, a quarter and a half of the training")
     train.add_argument("--batch", type=int, help="rows of 2,048 tokens a step")
     train.add_argument("--attention", choices=("flex", "mask"), default="flex", help="mask: slower, runs anywhere")
     train.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that make the data")
@@ -85,9 +87,9 @@ def _train(arguments: argparse.Namespace) -> int:
     from kimi_demo.engines.rehearsal.base import find_base
     from kimi_demo.engines.rehearsal.training.train import Plan, train
 
-    chosen = {name: getattr(arguments, name) for name in ("count", "minutes", "rate", "rank", "batch", "attention", "workers")}
+    chosen = {name: getattr(arguments, name) for name in ("count", "epochs", "minutes", "rate", "rank", "batch", "attention", "workers")}
     plan = Plan(**{name: value for name, value in chosen.items() if value is not None})
-    train(arguments.base or find_base().path, arguments.out, plan, lambda line: print(line, flush=True))
+    train(arguments.base or find_base().path, arguments.out, plan, lambda line: print(line, flush=True), arguments.checkpoints)
     return 0
 
 

@@ -9,10 +9,9 @@ from kimi_demo.engines.rehearsal.data.tasks import COMPARISONS, Task
 def answer(rng: Random, task: Task, language: str) -> str:
     """The sentence that answers `task` in `language`."""
     if task.wish in COMPARISONS:
-        sentence = _comparison(rng, task, language)
         if not task.story or language != task.language:
-            return sentence
-        return _told(task, sentence)
+            return _comparison(task, language)
+        return _told(task, _relation(task, language))
     if task.story and language == task.language:
         return task.story.format(n=task.result())
     if task.wish == "count":
@@ -45,39 +44,33 @@ def _sum(rng: Random, task: Task, language: str) -> str:
     return rng.choice(("{a} {sign} {b} is {n}.", "{a} {sign} {b} equals {n}.")).format(a=words["a"], sign=sign, b=second, n=result)
 
 
-def _comparison(rng: Random, task: Task, language: str) -> str:
+def _comparison(task: Task, language: str) -> str:
+    """Begins with what was asked (the number, yes or no) and repeats the tool's own comparison after it."""
     a, b = task.arguments["a"], task.arguments["b"]
     first, second = Decimal(a), Decimal(b)
-    low, high = (a, b) if first <= second else (b, a)
-    if language == "zh":
-        return _comparison_zh(task.wish, a, b, low, high)
+    relation = _relation(task, language)
     if task.wish in ("is_greater", "is_less", "is_equal"):
         true = {"is_greater": first > second, "is_less": first < second, "is_equal": first == second}[task.wish]
-        head = "Yes" if true else "No"
-        relation = "equal to" if first == second else "greater than" if first > second else "less than"
-        return f"{head}, {a} is {relation} {b}."
+        if language == "zh":
+            return f"{'是的' if true else '不是'}，{relation}"
+        return f"{'Yes' if true else 'No'}, {relation}"
     if first == second:
-        return f"{a} and {b} are equal."
-    if task.wish == "larger":
-        return f"{high} is larger than {low}."
-    if task.wish == "smaller":
-        return f"{low} is smaller than {high}."
-    return f"{a} is {'greater' if first > second else 'less'} than {b}."
+        return f"{a}和{b}一样大。" if language == "zh" else f"{a} and {b} are equal."
+    if task.wish == "relation":
+        return relation
+    asked = a if (first > second) == (task.wish == "larger") else b
+    if language == "zh":
+        return f"{asked}更{'大' if task.wish == 'larger' else '小'}：{relation}"
+    return f"{asked} is {task.wish}: {relation}"
 
 
-def _comparison_zh(wish: str, a: str, b: str, low: str, high: str) -> str:
+def _relation(task: Task, language: str) -> str:
+    """The tool's result in `language`, its numbers in the same order."""
+    a, b = task.arguments["a"], task.arguments["b"]
     first, second = Decimal(a), Decimal(b)
-    relation = "等于" if first == second else "大于" if first > second else "小于"
-    if wish in ("is_greater", "is_less", "is_equal"):
-        true = {"is_greater": first > second, "is_less": first < second, "is_equal": first == second}[wish]
-        return f"{'是的' if true else '不是'}，{a}{relation}{b}。"
-    if first == second:
-        return f"{a}和{b}一样大。"
-    if wish == "larger":
-        return f"{high}比{low}大。"
-    if wish == "smaller":
-        return f"{low}比{high}小。"
-    return f"{a}{relation}{b}。"
+    if language == "zh":
+        return f"{a}{'等于' if first == second else '大于' if first > second else '小于'}{b}。"
+    return f"{a} is {'equal to' if first == second else 'greater than' if first > second else 'less than'} {b}."
 
 
 def _told(task: Task, sentence: str) -> str:

@@ -74,8 +74,7 @@ def render(conversation: Conversation) -> list[tuple[str, bool]]:
     """
     pieces: list[tuple[str, bool]] = []
     if conversation.tools:
-        declared = json.dumps(list(conversation.tools), ensure_ascii=False, separators=(",", ":"))
-        pieces.append((f"<|im_system|>tool_declare<|im_middle|>{declared}{TURN_END}", False))
+        pieces.append((declaration(conversation.tools), False))
     settled = _settled(conversation.messages)
     for index, message in enumerate(conversation.messages):
         if message.role != "assistant":
@@ -89,6 +88,11 @@ def render(conversation: Conversation) -> list[tuple[str, bool]]:
         else:
             pieces += [(THINK_END, False), (written, message.trained)]
     return pieces
+
+
+def declaration(tools: Sequence[dict[str, Any]]) -> str:
+    """The block that declares the tools."""
+    return f"<|im_system|>tool_declare<|im_middle|>{json.dumps(list(tools), ensure_ascii=False, separators=(',', ':'))}{TURN_END}"
 
 
 def _settled(messages: Sequence[Message]) -> int:

@@ -21,7 +21,7 @@ _DIGITS_ZH = ("用数字写出：{}", "把这些数写成阿拉伯数字：{}")
 
 
 def copying(rng: Random, maker: Maker) -> Conversation:
-    kind = rng.choices(("quote", "list", "pair", "digits", "sentence"), (34, 14, 24, 14, 14))[0]
+    kind = rng.choices(("quote", "list", "pair", "digits", "sentence"), (32, 13, 22, 20, 13))[0]
     zh = rng.random() < 0.35
     if kind == "digits":
         return _digits(rng, zh)
@@ -63,12 +63,12 @@ def _digits(rng: Random, zh: bool) -> Conversation:
     language = "zh" if zh else "en"
     shown, values = [], []
     for _ in range(rng.randrange(4, 11)):
-        if rng.random() < 0.7:
+        if rng.random() < 0.6:
             number = rng.randrange(10 ** rng.randrange(1, 7)) * (-1 if rng.random() < 0.15 else 1)
             shown.append(numbers.chinese(number) if zh else numbers.english(number, rng.choice((" ", " and "))))
             values.append(str(number))
         else:
-            value = f"{rng.randrange(0, 200)}.{rng.randrange(0, 1000)}"
+            value = f"{rng.choice(('', '', '', '-'))}{rng.randrange(0, rng.choice((20, 200, 1000)))}.{rng.randrange(0, 10 ** rng.randrange(1, 6))}"
             shown.append(numbers.decimal_words(value, language))
             values.append(value)
     question = rng.choice(_DIGITS_ZH if zh else _DIGITS_EN).format("；".join(shown) if zh else "; ".join(shown))

@@ -1,5 +1,6 @@
 """The whole training set: which kinds, in which shares, each conversation from its own seed."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -9,9 +10,11 @@ from kimi_demo.engines.rehearsal.data import content as contents
 from kimi_demo.engines.rehearsal.data import copying, schema_talk, talk, tool_talk, words
 from kimi_demo.engines.rehearsal.data.conversation import Conversation
 from kimi_demo.engines.rehearsal.data.tool_talk import Maker
+from kimi_demo.tools.guide import GUIDE_TOOLS
 
 SEED = 20261130
-COUNT = 160_000
+GUIDE_NAMES = frozenset(tool.name for tool in GUIDE_TOOLS)
+COUNT = 200_000
 """Conversations in the published adapter's training set."""
 
 Generator = Callable[[Random, Maker], Conversation]
@@ -20,12 +23,12 @@ Generator = Callable[[Random, Maker], Conversation]
 def shares() -> dict[Generator, float]:
     """How often each generator is used."""
     return {
-        tool_talk.single: 25,
-        tool_talk.double: 12,
+        tool_talk.single: 24,
+        tool_talk.double: 15,
         tool_talk.second_turn: 5,
         tool_talk.chain: 2,
         tool_talk.failed: 3,
-        schema_talk.schema_call: 20,
+        schema_talk.schema_call: 22,
         copying.copying: 16,
         talk.topic: 9,
         talk.small_talk: 5,
@@ -49,9 +52,19 @@ def conversations(making: Maker, count: int, seed: int = SEED, start: int = 0) -
         while True:
             generator = rng.choices(list(kinds), list(kinds.values()))[0]
             conversation = generator(rng, making)
-            if not held_out(conversation.to_json()):
+            if not held_out("\n".join(_texts(conversation))):
                 break
         yield conversation
+
+
+def _texts(conversation: Conversation) -> Iterator[str]:
+    """Everything in the conversation but the marks (and the guide's own tools)."""
+    for message in conversation.messages:
+        yield message.content
+        yield message.thought
+        yield from (call.arguments for call in message.calls)
+    if conversation.tools and conversation.kind in ("schema", "none_fits", "tool"):
+        yield from (json.dumps(tool, ensure_ascii=False) for tool in conversation.tools if tool["function"]["name"] not in GUIDE_NAMES)
 
 
 def held_out(text: str) -> bool:

@@ -64,7 +64,7 @@ def generic(rng: Random, maker: Maker, taken: Set[str]) -> tuple[Field, Value]:
     if name in taken:
         name = f"{name}_{len(taken)}"
     kind = rng.choices(("string", "integer", "number", "boolean", "enum"), (50, 22, 14, 5, 9))[0]
-    about = rng.choice(("The {n}", "{N} to use", "Which {n}", "The {n} wanted", "{N} of the entry", "Name of the {n}", "Value of the {n}", "{N}", "{N} for this")).format(n=noun, N=noun.capitalize())
+    about = rng.choice(("{N} such as {example}", "The {n}, for example {example}", "The {n}", "{N} to use", "Which {n}", "The {n} wanted", "{N} of the entry", "Name of the {n}", "Value of the {n}", "{N}", "{N} for this")).format(n=noun, N=noun.capitalize(), example=_anything(rng, maker) if kind == "string" else rng.randrange(1, 100))
     schema: dict[str, Any] = {"type": "string" if kind == "enum" else kind, "description": about}
     if kind == "boolean":
         flag = rng.random() < 0.6
@@ -83,13 +83,13 @@ def generic(rng: Random, maker: Maker, taken: Set[str]) -> tuple[Field, Value]:
     if rng.random() < 0.06:
         number = f"-{number}"
     spoken = f"{number} {_SPOKEN_UNITS[unit]}" if unit in _SPOKEN_UNITS else number
-    said = rng.choice(("with {v} {n}", "{v} {n}", "with a {n} of {v}", "{n} {v}", "at {n} {v}", "for {v} {n}", "the {n} is {v}", "and {v} {n}", "with {n} {v}", "({n}: {v})")).format(v=spoken, n=noun)
+    said = rng.choice(("with {v} {n}", "{v} {n}", "with a {n} of {v}", "{n} {v}", "at {n} {v}", "for {v} {n}", "the {n} is {v}", "and {v} {n}", "with {n} {v}", "first {v} {n}", "up to {n} {v}", "after {v} {n}", "and number {v}", "number {v}", "to {v}", "at {v}", "{n} number {v}", "({n}: {v})")).format(v=spoken, n=noun)
     return Field(name + unit, schema, ""), Value(number, spoken, said)
 
 
 def _beside(rng: Random, noun: str, text: str) -> str:
     return rng.choice(
-        ("with {n} {v}", "{n} {v}", "with the {n} {v}", "in {v} {n}", "on {v}", "from {v}", "to {v}", "for {v}", "as {v}", "using {v}", "({n}: {v})", "the {n} is {v}", "with {v} as {n}", "by {v}", "at {v}", "with {v}", "of {v}", 'and the {n} "{v}"', "in {v}", "for the {v} {n}")
+        ("with {n} {v}", "{n} {v}", "with the {n} {v}", "in {v} {n}", "on {v}", "from {v}", "to {v}", "for {v}", "as {v}", "using {v}", "({n}: {v})", "the {n} is {v}", "with {v} as {n}", "by {v}", "at {v}", "with {v}", "of {v}", 'and the {n} "{v}"', "in {v}", "for the {v} {n}", "the {v} {n}", "of the {v} {n}", "{v} {n}", "{v}'s {n}", "at the {v} {n}", "into {v}", "up to {n} {v}", "on the {v}", "under {v}", "about {v}", "with {v} {n}")
     ).format(n=noun, v=text)
 
 

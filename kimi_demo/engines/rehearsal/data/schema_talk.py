@@ -41,7 +41,7 @@ class Request:
 def schema_call(rng: Random, maker: Maker) -> Conversation:
     """A request for one of several tools; sometimes for two calls, sometimes a guide question among strange tools, sometimes nothing fits."""
     chance = rng.random()
-    if chance < 0.14:
+    if chance < 0.12:
         return _guide_among_others(rng, maker)
     request = _request(rng, maker)
     tools = _with_others(rng, maker, [request.schema], rng.choice((0, 0, 1, 1, 2, 3, 4)))
@@ -113,7 +113,7 @@ def _composed(rng: Random, maker: Maker) -> Request:
     fields: list[Field] = []
     values, parts = {}, []
     for kind in kinds:
-        if rng.random() < 0.45:
+        if rng.random() < 0.55:
             field, value = generic(rng, maker, {field.name for field in fields})
             optional = rng.random() < 0.25
             fields.append(Field(field.name, field.schema, field.kind, required=not optional))
@@ -124,20 +124,42 @@ def _composed(rng: Random, maker: Maker) -> Request:
         field = composed_field(rng, data, kind, {field.name for field in fields})
         optional = rng.random() < 0.25
         fields.append(Field(field.name, field.schema, kind, required=not optional))
-        if optional and len(kinds) > 1 and rng.random() < 0.5:
+        if optional and len(kinds) > 1 and rng.random() < 0.3:
             continue
         value = fill(rng, maker, kind, False)
         values[field.name] = value
         parts.append(value.said)
     spoken = parts if rng.random() < 0.6 else rng.sample(parts, len(parts))
     request = _replaced(rng.choice(data["requests"]), words)
-    question = f"{request} {' '.join(spoken)}".strip()
-    question += "?" if question.startswith(("Can", "Could")) else "."
+    question = _asked(rng, request, spoken, words)
     name = _styled(rng, f"{verb}_{thing}".replace(" ", "_").replace("-", "_").lower())
     if rng.random() < 0.15:
         name = _styled(rng, rng.choice((f"{made_up(rng)}_{made_up(rng)}", made_up(rng), f"fn_{rng.randrange(100)}", f"tool_{made_up(rng)}")))
     schema = _schema(rng, name, _replaced(rng.choice(data["descriptions"]), words), fields)
     return Request("en", question, schema, values, _replaced(rng.choice(data["results"]), words), _replaced(rng.choice(data["final"]), words))
+
+
+def _asked(rng: Random, request: str, parts: list[str], words: Mapping[str, str]) -> str:
+    """The request with its parts behind it, mostly; otherwise in front, in the passive, or with no verb at all."""
+    said, chance = " ".join(parts), rng.random()
+    if chance < 0.72 or not parts:
+        end = "?" if request.startswith(("Can", "Could")) else rng.choice((".", ".", ".", ", please.", " now."))
+        return f"{request} {said}".strip() + end
+    forms = (
+        "{said}: {verb} the {object}.",
+        "The {object} should be {past} {said}.",
+        "The {object} has to be {past} {said}.",
+        "{Object} {said}, please.",
+        "I need the {object} {past} {said}.",
+        "It is about the {object}: {verb} it {said}.",
+        "{Said}, {verb} the {object}.",
+        "{Said}. Please {verb} the {object}.",
+        "We want a {object} {said}.",
+        "Is it possible to {verb} the {object} {said}?",
+        "{past} {object} {said}, can you do that?",
+    )
+    thing = words["object"]
+    return str(rng.choice(forms)).format(**words, Object=thing[0].upper() + thing[1:], said=said, Said=said[0].upper() + said[1:])
 
 
 def _thought(rng: Random, requests: Sequence[Request]) -> str:
@@ -154,7 +176,8 @@ def _thought(rng: Random, requests: Sequence[Request]) -> str:
 
 
 def _listed(request: Request, separator: str) -> str:
-    return separator.join(f"{name} = {value.json}" for name, value in request.values.items())
+    listed = separator.join(f"{name} = {value.json}" for name, value in request.values.items())
+    return listed or ("没有参数" if request.language == "zh" else "no arguments")
 
 
 def _guide_among_others(rng: Random, maker: Maker) -> Conversation:

@@ -16,7 +16,7 @@ from kimi_demo.tools.tool import Tool
 
 COMPARISONS = ("larger", "smaller", "relation", "is_greater", "is_less", "is_equal")
 _WISHES = ("count", "add", "mul", "subtract", *COMPARISONS)
-_SHARES = (44, 13, 13, 3, 9, 9, 2, 3, 2, 2)
+_SHARES = (40, 13, 13, 3, 9, 9, 5, 3, 3, 2)
 
 
 @dataclass(frozen=True)

@@ -49,18 +49,20 @@ class Case:
 
 @dataclass(frozen=True)
 class Source:
-    """content: the training texts; unseen: the evaluation's own; held: words that no training question asks about; tools: unseen ones."""
+    """content: the training texts; unseen: the evaluation's own; held: words that no training question asks about, known: others; tools: unseen ones."""
 
     content: Content
     unseen: Mapping[str, Any]
     held: WordSource
+    known: WordSource
     tools: Sequence[Mapping[str, Any]]
 
 
 def source() -> Source:
     """Raises base.BaseMissing: the held-out words are part of the base's vocabulary."""
     tokens, _ = base.vocabulary(base.open_base(base.find_base().path))
-    return Source(contents.load(), _read("questions.yaml"), words.sources(tokens)[1], _read("unseen_tools.yaml"))
+    known, held = words.sources(tokens)
+    return Source(contents.load(), _read("questions.yaml"), held, known, _read("unseen_tools.yaml"))
 
 
 def all_cases(limit: int | None = None, seed: int = SEED) -> list[Case]:
@@ -82,14 +84,18 @@ def all_cases(limit: int | None = None, seed: int = SEED) -> list[Case]:
 
 
 def new_task(rng: Random, given: Source, language: str) -> Task:
-    """Three in four in a phrasing or problem that no training template holds, the others in a trained one; the word always unseen."""
+    """Three in four in a phrasing or problem that no training template holds, the others in a trained one.
+
+    Half of the words are held out: no training question asks about them. The others may have been asked about, in other questions.
+    """
+    word_source = given.held if rng.random() < 0.5 else given.known
     if rng.random() < 0.75:
         if rng.random() < 0.2:
             return tasks.problem(rng, given.content, language, rng.choice(given.unseen[f"problems.{language}"]))
         wish = rng.choice(_WISHES)
-        return tasks.fill(rng, language, wish, rng.choice(given.unseen[language][wish]), given.held)
+        return tasks.fill(rng, language, wish, rng.choice(given.unseen[language][wish]), word_source)
     wish = rng.choice(_WISHES)
-    return tasks.fill(rng, language, wish, rng.choice(given.content.questions[language][wish]), given.held)
+    return tasks.fill(rng, language, wish, rng.choice(given.content.questions[language][wish]), word_source)
 
 
 def expected(task: Task) -> Expected:

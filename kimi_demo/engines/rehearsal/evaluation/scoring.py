@@ -131,6 +131,14 @@ def _counts(task: Task, answer: str) -> bool:
     return any(re.findall(r"\d+", re.sub(r'"[^"]*"', " ", sentence)) == [number] for sentence in about)
 
 
+def _names(wanted: str, wish: str, answer: str, relation: tuple[str, str, str]) -> bool:
+    """Whether the answer names the number asked for: "9.9 is larger: …", "9.9更大：…" or "9.9 is larger than 9.11."."""
+    named = re.findall(rf"({_NUMBER})(?: is {wish}: |更{'大' if wish == 'larger' else '小'}：)", answer)
+    if named:
+        return wanted in named
+    return relation[0] == wanted and (relation[1] in _LARGER) == (wish == "larger")
+
+
 def _relations(answer: str) -> list[tuple[str, str, str]]:
     """(left, relation, right) of every comparison in the answer."""
     english = re.findall(rf"({_NUMBER})\s*(?:is|are)\s+(\w+)\s+(?:than|to)\s+({_NUMBER})", answer)
@@ -141,23 +149,19 @@ def _relations(answer: str) -> list[tuple[str, str, str]]:
 
 def _compares(task: Task, answer: str) -> bool:
     a, b = task.arguments["a"], task.arguments["b"]
-    equal = Decimal(a) == Decimal(b)
-    if equal and re.search(r"equal|一样大|相等|等于|same", answer):
-        return True
+    if Decimal(a) == Decimal(b):
+        return bool(re.search(r"equal|一样大|相等|等于|same", answer))
     found = [match for match in _relations(answer) if {match[0], match[2]} == {a, b}]
     if len(found) != 1:
         return False
     left, relation, right = found[0]
-    true = (Decimal(left) > Decimal(right)) == (relation in _LARGER) and not equal
-    asked = {"larger": True, "smaller": False}.get(task.wish)
-    if not true or (asked is not None and (relation in _LARGER) != asked):
+    if (Decimal(left) > Decimal(right)) != (relation in _LARGER):
         return False
     if task.wish in ("is_greater", "is_less", "is_equal"):
-        holds = {"is_greater": Decimal(a) > Decimal(b), "is_less": Decimal(a) < Decimal(b), "is_equal": equal}[task.wish]
+        holds = {"is_greater": Decimal(a) > Decimal(b), "is_less": Decimal(a) < Decimal(b), "is_equal": False}[task.wish]
         sentence = next(sentence for sentence in sentences(answer) if left in sentence and right in sentence)
-        if sentence.startswith(("Yes", "是的")) != holds:
-            return False
-    if task.people[0] and "{winner}" in task.story:
-        first_wins = (Decimal(a) > Decimal(b)) == (task.wish == "larger")
-        return task.people[0 if first_wins else 1] in answer
-    return True
+        return sentence.startswith(("Yes", "是的")) == holds
+    first = (Decimal(a) > Decimal(b)) == (task.wish == "larger")
+    if "{winner}" in task.story:
+        return task.people[0 if first else 1] in answer
+    return task.wish == "relation" or _names(a if first else b, task.wish, answer, found[0])

@@ -1,4 +1,8 @@
-"""Conversations → token rows of one length, several conversations to a row, none cut."""
+"""Conversations → token rows of one length, several conversations to a row, none cut.
+
+Half of the conversations begin with the same declaration of the guide's tools. It is put once at the head of a row and seen by all
+conversations in it, which then cost a third: each token sees exactly what it would see if its conversation stood alone.
+"""
 
 import multiprocessing
 import os
@@ -11,22 +15,31 @@ from numpy.typing import NDArray
 
 from kimi_demo.engines.rehearsal import base, tokenizer
 from kimi_demo.engines.rehearsal.data import mixture
-from kimi_demo.engines.rehearsal.data.conversation import Conversation, render
+from kimi_demo.engines.rehearsal.data.conversation import Conversation, declaration, render
+from kimi_demo.engines.rehearsal.data.tool_talk import guide_schemas
 
 Ids = NDArray[numpy.int32]
+
+PADDING = -1
+SHARED = -2
+"""Tokens at a row's head that all its conversations see."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """One conversation. ids: (n,) tokens; learnt: (n,) 1 where the model must have written the token."""
+    """One conversation. ids: (n,) tokens; learnt: (n,) 1 where the model must have written the token.
+
+    shared: the guide's tool declaration comes before `ids` and is not part of them.
+    """
 
     ids: Ids
     learnt: Ids
+    shared: bool = False
 
 
 @dataclass(frozen=True)
 class Rows:
-    """All (rows, length) int32. documents: which conversation of its row a token is in; positions: from 0 in each.
+    """All (rows, length) int32. documents: which conversation of its row a token is in, SHARED or PADDING; positions: from 0 in each.
 
     learnt: 1 where the *next* token is to be predicted.
     """
@@ -45,23 +58,25 @@ class Encoder:
 
         tokens, merges = base.vocabulary(base.open_base(gguf))
         self._tokenizer = Tokenizer.from_str(tokenizer.tokenizer_json(tokens, merges))
-        self._remembered: dict[str, list[int]] = {}
+        self._guide = declaration(guide_schemas())
 
     def __call__(self, conversation: Conversation) -> Encoded:
         ids: list[int] = []
         learnt: list[int] = []
-        for index, (text, trained) in enumerate(render(conversation)):
-            piece = self._encode(text, remember=index == 0)
+        pieces = render(conversation)
+        shared = pieces[0][0] == self._guide
+        for text, trained in pieces[1:] if shared else pieces:
+            piece = self._encode(text)
             ids += piece
             learnt += [int(trained)] * len(piece)
-        return Encoded(numpy.array(ids, numpy.int32), numpy.array(learnt, numpy.int32))
+        return Encoded(numpy.array(ids, numpy.int32), numpy.array(learnt, numpy.int32), shared)
 
-    def _encode(self, text: str, remember: bool) -> list[int]:
-        if not remember:
-            return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-        if text not in self._remembered and len(self._remembered) < 1000:
-            self._remembered[text] = list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-        return self._remembered.get(text) or list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+    def guide(self) -> Ids:
+        """The guide's tool declaration."""
+        return numpy.array(self._encode(self._guide), numpy.int32)
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def encoded(gguf: Path, count: int, seed: int, workers: int) -> list[Encoded]:
@@ -81,26 +96,34 @@ def _part(part: tuple[Path, int, int, int]) -> list[Encoded]:
     return [encode(conversation) for conversation in mixture.conversations(mixture.maker(gguf), count, seed, start)]
 
 
-def pack(items: Sequence[Encoded], length: int) -> Rows:
-    """Conversations into rows by first fit among the open rows, in order. Longer ones than a row are left out."""
-    rows = list(_fitted(items, length))
+def pack(items: Sequence[Encoded], guide: Ids, length: int) -> Rows:
+    """Conversations into rows by first fit among the open rows, in order. Longer ones than a row are left out.
+
+    guide: what stands at the head of the rows for `shared` conversations.
+    """
+    nothing = numpy.zeros(0, numpy.int32)
+    rows = [(nothing, row) for row in _fitted((item for item in items if not item.shared), length)]
+    rows += [(guide, row) for row in _fitted((item for item in items if item.shared), length - len(guide))]
     shape = (len(rows), length)
     packed = Rows(*(numpy.zeros(shape, numpy.int32) for _ in range(4)))
-    packed.documents[:] = -1
-    for index, row in enumerate(rows):
-        start = 0
+    packed.documents[:] = PADDING
+    for index, (head, row) in enumerate(rows):
+        start = len(head)
+        packed.ids[index, :start] = head
+        packed.documents[index, :start] = SHARED
+        packed.positions[index, :start] = numpy.arange(start)
         for number, item in enumerate(row):
             size = len(item.ids)
             place = slice(start, start + size)
             packed.ids[index, place] = item.ids
             packed.documents[index, place] = number
-            packed.positions[index, place] = numpy.arange(size)
+            packed.positions[index, place] = numpy.arange(len(head), len(head) + size)
             packed.learnt[index, start : start + size - 1] = item.learnt[1:]
             start += size
     return packed
 
 
-def _fitted(items: Iterable[Encoded], length: int, open_rows: int = 48) -> Iterator[list[Encoded]]:
+def _fitted(items: Iterable[Encoded], length: int, open_rows: int = 10) -> Iterator[list[Encoded]]:
     rows: list[tuple[int, list[Encoded]]] = []
     for item in items:
         size = len(item.ids)

@@ -1,4 +1,4 @@
-"""Train the adapter: generate the data, pack it, one pass with AdamW and a cosine schedule.
+"""Train the adapter: generate the data, pack it, two passes with AdamW and a cosine schedule.
 
 Runs on any machine with one GPU (minutes on a large one) and, for tests, on a CPU.
 """
@@ -31,17 +31,18 @@ class Plan:
     seed: int = mixture.SEED
     rank: int = 24
     scale: float = 2.0
-    rate: float = 1.5e-3
+    rate: float = 2e-3
     length: int = 2048
     batch: int = 32
+    epochs: int = 2
     minutes: float = 60.0
     attention: str = "flex"
     workers: int = 1
     layers: int = 30
 
 
-def train(gguf: Path, out: Path, plan: Plan, say: Callable[[str], None] = print) -> None:
-    """Write the adapter into `out`. say: takes lines of progress."""
+def train(gguf: Path, out: Path, plan: Plan, say: Callable[[str], None] = print, checkpoints: Path | None = None) -> None:
+    """Write the adapter into `out`. say: takes lines of progress. checkpoints: a folder for adapters after an eighth, a quarter, a half."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     packed = prepare(gguf, plan, say)
     torch.set_float32_matmul_precision("high")
@@ -54,12 +55,14 @@ def train(gguf: Path, out: Path, plan: Plan, say: Callable[[str], None] = print)
     if plan.attention == "flex":
         layer = torch.compile(layer, dynamic=False)
     optimizer = torch.optim.AdamW(trained.parameters(), lr=plan.rate, betas=(0.9, 0.99), weight_decay=0.0, fused=device.type == "cuda")
-    start, steps, seen = time.monotonic(), len(packed.ids) // plan.batch, 0
-    average = 0.0
+    start, steps, seen = time.monotonic(), len(packed.ids) // plan.batch * plan.epochs, 0
+    average, marks = 0.0, [2, 4, 8]
     for step, (batch, learnt) in enumerate(_batches(packed, plan, device)):
         progress = max(step / max(steps, 1), (time.monotonic() - start) / 60 / plan.minutes)
         if progress >= 1:
             break
+        if checkpoints and marks and progress >= 1 / marks[-1]:
+            adapters.save(trained.adapter(plan.scale), checkpoints / f"part-{marks.pop()}", plan.rank)
         for group in optimizer.param_groups:
             group["lr"] = plan.rate * _schedule(progress, step)
         effective = frozen.merged(trained, plan.scale)
@@ -81,8 +84,8 @@ def prepare(gguf: Path, plan: Plan, say: Callable[[str], None]) -> rows.Rows:
     """Generate, tokenise and pack the data."""
     start = time.monotonic()
     items = rows.encoded(gguf, plan.count, plan.seed, plan.workers)
-    packed = rows.pack(items, plan.length)
-    tokens, learnt = int((packed.documents >= 0).sum()), int(packed.learnt.sum())
+    packed = rows.pack(items, rows.Encoder(gguf).guide(), plan.length)
+    tokens, learnt = int((packed.documents != rows.PADDING).sum()), int(packed.learnt.sum())
     say(f"{len(items):,} conversations, {tokens:,} tokens ({learnt:,} learnt), {len(packed.ids):,} rows in {time.monotonic() - start:.0f} s")
     return packed
 
@@ -102,8 +105,9 @@ def _schedule(progress: float, step: int) -> float:
 
 
 def _batches(packed: rows.Rows, plan: Plan, device: torch.device) -> Iterator[tuple[model.Batch, Tensor]]:
-    order = numpy.random.default_rng(plan.seed).permutation(len(packed.ids))
-    for start in range(0, len(order) - plan.batch + 1, plan.batch):
+    generator, whole = numpy.random.default_rng(plan.seed), len(packed.ids) // plan.batch * plan.batch
+    order = numpy.concatenate([generator.permutation(len(packed.ids))[:whole] for _ in range(plan.epochs)])
+    for start in range(0, len(order), plan.batch):
         chosen = order[start : start + plan.batch]
         ids, documents, positions, learnt = (
             torch.from_numpy(array[chosen]).to(device, torch.long) for array in (packed.ids, packed.documents, packed.positions, packed.learnt)
@@ -112,14 +116,16 @@ def _batches(packed: rows.Rows, plan: Plan, device: torch.device) -> Iterator[tu
 
 
 def _mask(documents: Tensor, attention: str) -> Any:
-    """Each token sees the earlier ones of its own conversation."""
+    """Each token sees the earlier ones of its own conversation and the head of its row."""
     length = documents.shape[1]
     if attention == "flex":
         from torch.nn.attention.flex_attention import create_block_mask
 
+        shared = rows.SHARED
+
         def visible(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-            return (query >= key) & (documents[row, query] == documents[row, key])
+            return (query >= key) & ((documents[row, query] == documents[row, key]) | (documents[row, key] == shared))
 
         return create_block_mask(visible, documents.shape[0], None, length, length, device=documents.device)
     causal = torch.ones(length, length, dtype=torch.bool, device=documents.device).tril()
-    return (causal & (documents[:, :, None] == documents[:, None, :]))[:, None]
+    return (causal & ((documents[:, :, None] == documents[:, None, :]) | (documents[:, None, :] == rows.SHARED)))[:, None]
