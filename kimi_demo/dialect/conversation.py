@@ -29,6 +29,10 @@ def user(text: str) -> Message:
     return {"role": "user", "content": text}
 
 
+def system(text: str) -> Message:
+    return {"role": "system", "content": text}
+
+
 def past_turn(question: str, answer: str) -> list[Message]:
     """A finished turn in the history: reasoning of past turns is left out, as Kimi's template renders it empty anyway."""
     return [user(question), {"role": "assistant", "content": answer}]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -48,6 +49,7 @@ class Conversations:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._store = registry.store
+        self.changes: Counter[str] = Counter()  # by conversation, since the start of the application
 
     async def find(self, conversation_id: str, owner: str) -> Conversation | None:
         """One's own conversation, deleted or not; None when there is none."""
@@ -115,6 +117,7 @@ class Conversations:
         self._change(conversation, deleted_at=None)
 
     def _change(self, conversation: Conversation, **fields: str | None) -> None:
+        self.changes[conversation.id] += 1
         created_at = conversation.created_at.isoformat()
         self._store.change_conversation(conversation.id, owner=conversation.owner, created_at=created_at, **fields)
 

@@ -1,10 +1,9 @@
 """Acts: what buttons inside live views do. The browser posts to /kimi/act/{name}; the button carries what the act needs to know.
 
-A button is written as `act_button(…)`; assets/live.js sends it, then follows the tab again, or shows the failure in its notice.
+A button is written as `act_button(…)` (view/act.py); assets/live.js sends it, then looks at the tab again, or shows the failure.
 """
 
 from collections.abc import Awaitable, Callable
-from html import escape
 from typing import TypeVar
 
 from fastapi import FastAPI, Request
@@ -26,14 +25,10 @@ class Given(BaseModel):
 G = TypeVar("G", bound=Given)
 
 
-def act_button(kind: str, act: str, words: str, **values: str) -> str:
-    """A button for a live view of tab `kind`. values: the act's fields."""
-    data = "".join(f' data-value-{escape(name)}="{escape(value)}"' for name, value in values.items())
-    return f'<button type="button" class="act" data-kind="{escape(kind)}" data-act="{escape(act)}"{data}>{escape(words)}</button>'
-
-
-def add_act(app: FastAPI, services: Services, name: str, given: type[G], act: Callable[[Request, G], Awaitable[None]]) -> None:
+def add_act(app: FastAPI, services: Services, name: str, given: type[G], act: Callable[[Request, G], Awaitable[object]]) -> None:
     """Makes `POST /kimi/act/{name}` call `act` with the body as a `given`; `act` does it or raises Failure.
+
+    What it returns goes to the browser when it is a dict (of JSON).
 
     Whose it is, and whether the visitor may, is for `act` to check.
     """
@@ -45,10 +40,10 @@ def add_act(app: FastAPI, services: Services, name: str, given: type[G], act: Ca
         except ValidationError as error:
             return _told(services, Failure("acts.malformed", problem=error.errors()[0]["msg"]), 400)
         try:
-            await act(request, values)
+            told = await act(request, values)
         except Failure as failure:
             return _told(services, failure, 422)
-        return JSONResponse({}, headers=NO_STORE)
+        return JSONResponse(told if isinstance(told, dict) else {}, headers=NO_STORE)
 
 
 def _told(services: Services, failure: Failure, status: int) -> JSONResponse:

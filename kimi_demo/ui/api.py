@@ -29,8 +29,8 @@ def build(services: Services) -> None:
         """One reply: {reasoning, answer, finish_reason, usage}. usage counts tokens: prompt, completion and, of it, reasoning."""
         with _told(services):
             chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens, temperature=temperature, seed=seed)
-            run = await services.start_chat(
-                services.access.owner_of(request), None, _text("message", message), chosen, thinking=thinking, kind="chat_api"
+            run = services.start_alone(
+                services.access.owner_of(request), _text("message", message), chosen, thinking=thinking, kind="chat_api"
             )
             await _finished(run)
         reply = rounds(run.entries)[-1]

@@ -8,6 +8,8 @@ import gradio as gr
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from kimi_demo.chats import Chats
+from kimi_demo.dialect.conversation import ChatRequest
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.guardian import Guardian
@@ -15,8 +17,10 @@ from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.offline import Emit, OfflineEngine
 from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.runs.registry import Registry
+from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
 from kimi_demo.settings import Settings
+from kimi_demo.tasks import chat
 from kimi_demo.ui import page
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.desk import Desk
@@ -38,7 +42,7 @@ class Application:
     async def aclose(self) -> None:
         """Stops all runs, then the engines, then the store; each even if the one before fails."""
         services = self.services
-        for step in (services.registry.aclose, services.chat_engine.stop, services.offline.close):
+        for step in (services.chats.aclose, services.registry.aclose, services.chat_engine.stop, services.offline.close):
             try:
                 await step()
             except Exception:
@@ -56,13 +60,19 @@ async def build(settings: Settings, access: Access) -> Application:
     async def offline_launch(on_event: Emit) -> OfflineLaunch:
         return OfflineLaunch.from_settings(settings, await folder.path(on_event))
 
+    engine = ChatEngine(settings, folder, lease, guardian)
+
+    async def reply(run: Run, request: ChatRequest) -> None:
+        await chat(run, engine, request)
+
     services = Services(
         settings=settings,
         texts=words,
         access=access,
         registry=registry,
         desk=Desk(registry),
-        chat_engine=ChatEngine(settings, folder, lease, guardian),
+        chats=Chats(registry, reply, max_prompt_chars=settings.max_prompt_chars),
+        chat_engine=engine,
         offline=OfflineEngine(offline_launch, guardian),
         lease=lease,
     )
@@ -84,4 +94,5 @@ async def build(settings: Settings, access: Access) -> Application:
         head=page.head(words),
     )
     services.chat_engine.start()
+    services.chats.purge()
     return Application(mounted, services)

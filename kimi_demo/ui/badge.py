@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from kimi_demo.engines.chat_engine import ChatEngine, EngineState
 from kimi_demo.settings import Settings
-from kimi_demo.ui.acts import act_button
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.words import phase_words, seconds_html
 
 

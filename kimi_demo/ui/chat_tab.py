@@ -2,15 +2,19 @@
 
 import gradio as gr
 
+from kimi_demo.chats import Asking
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
-from kimi_demo.ui.composer import live_box, wire
+from kimi_demo.ui.chat_list import frame_html, system_html
+from kimi_demo.ui.composer import live_box, wire_chat
 from kimi_demo.ui.parameters import max_tokens_given, sampling
 from kimi_demo.ui.services import Services
+from kimi_demo.ui.view.turn_view import edit_words
 
 
 def build(services: Services) -> None:
     texts = services.texts
-    live_box("chat", texts.say("chat.label"))
+    gr.HTML(frame_html(texts), elem_id="chat-list", apply_default_css=False)
+    live_box("chat", texts.say("chat.label"), edit_words(texts))
     notice = gr.HTML("", elem_id="chat-notice", elem_classes="field-notice", apply_default_css=False)
     with gr.Row(elem_classes="composer"):
         field = gr.Textbox(
@@ -38,10 +42,12 @@ def build(services: Services) -> None:
             scale=0,
             min_width=160,
         )
+        gr.HTML(system_html(texts), elem_id="chat-system", apply_default_css=False)
         clear = gr.Button(texts.say("chat.new"), size="sm", scale=0, elem_id="chat-new")
 
-    async def start(request: gr.Request, group: str, text: str, think: bool, limit: float | None) -> None:
+    async def start(request: gr.Request, conversation: str, text: str, think: bool, limit: float | None) -> None:
         chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens_given(limit))
-        await services.start_chat(services.access.owner_of(request), group, text, chosen, thinking=think)
+        await services.chats.send(services.access.owner_of(request), conversation, Asking(text, chosen, thinking=think))
 
-    wire(services, "chat", field=field, send=send, stop=stop, clear=clear, notice=notice, settings=[thinking, max_tokens], start=start)
+    wire_chat(services, field=field, send=send, stop=stop, notice=notice, settings=[thinking, max_tokens], start=start)
+    clear.click(fn=None, js="() => window.kimi.begin()")

@@ -12,12 +12,13 @@ from kimi_demo.ui.services import Services
 
 log = logging.getLogger(__name__)
 
+QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
-def live_box(elem_id: str, label: str) -> None:
+
+def live_box(elem_id: str, label: str, attributes: str = "") -> None:
     """An element that assets/live.js fills. `role=log` without live announcements: a screen reader is not read every token."""
-    gr.HTML(
-        f'<div class="live" role="log" aria-live="off" aria-label="{label}" tabindex="0"></div>', elem_id=elem_id, apply_default_css=False
-    )
+    html = f'<div class="live" role="log" aria-live="off" aria-label="{label}" tabindex="0" {attributes}></div>'
+    gr.HTML(html, elem_id=elem_id, apply_default_css=False)
 
 
 def wire(
@@ -39,16 +40,12 @@ def wire(
     """
 
     async def on_send(request: gr.Request, text: str, *values: Any) -> tuple[Any, str]:
-        owner = services.access.owner_of(request)
-        try:
+        async def begin() -> None:
+            owner = services.access.owner_of(request)
             await services.require_idle(owner, kind)
             await start(request, await services.desk.group(owner, kind), text, *values)
-        except Failure as failure:
-            return gr.skip(), services.notice(failure)
-        except Exception as error:
-            log.exception("%s could not be started", kind)
-            return gr.skip(), services.notice(Failure("unexpected", error=error))
-        return (gr.skip() if keep_text else ""), ""
+
+        return await _told(services, kind, begin(), keep_text=keep_text)
 
     async def on_stop(request: gr.Request) -> None:
         await services.stop(services.access.owner_of(request), kind)
@@ -60,9 +57,51 @@ def wire(
         return ""
 
     follow = f"() => window.kimi.follow('{kind}')"
-    quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     triggers = [send.click] if keep_text else [send.click, field.submit]
-    gr.on(triggers, on_send, [field, *settings], [field, notice], **quick).then(fn=None, js=follow)
-    stop.click(on_stop, None, None, **quick)
+    gr.on(triggers, on_send, [field, *settings], [field, notice], **QUICK).then(fn=None, js=follow)
+    stop.click(on_stop, None, None, **QUICK)
     if clear is not None:
-        clear.click(on_clear, None, notice, **quick).then(fn=None, js=follow)
+        clear.click(on_clear, None, notice, **QUICK).then(fn=None, js=follow)
+
+
+def wire_chat(
+    services: Services,
+    *,
+    field: gr.Textbox,
+    send: gr.Button,
+    stop: gr.Button,
+    notice: gr.HTML,
+    settings: list[gr.components.Component],
+    start: Callable[..., Awaitable[None]],
+) -> None:
+    """As `wire`, for conversations: start(request, conversation, text, *settings) is given the one that the tab has open.
+
+    Sending while a reply is being written is allowed: the message waits in line. The browser empties the field at once, so that
+    what is typed next is not lost to a late answer; a message that could not be sent comes back.
+    """
+    opened = gr.Textbox(visible=False)  # its value is put in by the browser, which knows what the tab has open
+
+    async def on_send(request: gr.Request, conversation: str, text: str, *values: Any) -> tuple[Any, str]:
+        _, told = await _told(services, "chat", start(request, conversation, text, *values))
+        return (text if told else gr.skip()), told
+
+    async def on_stop(request: gr.Request, conversation: str) -> None:
+        await services.chats.stop(services.access.owner_of(request), conversation)
+
+    with_opened = "(_, ...rest) => [window.kimi.opened(), ...rest]"
+    emptied = "(_, ...rest) => [window.kimi.sending(), ...rest]"
+    sent = gr.on([send.click, field.submit], on_send, [opened, field, *settings], [field, notice], js=emptied, **QUICK)
+    sent.then(fn=None, js="() => window.kimi.sent()")
+    stop.click(on_stop, opened, None, js=with_opened, **QUICK)
+
+
+async def _told(services: Services, kind: Kind, begin: Awaitable[None], *, keep_text: bool = False) -> tuple[Any, str]:
+    """(the field's new value, the notice) after what was asked for has begun, or failed to."""
+    try:
+        await begin
+    except Failure as failure:
+        return gr.skip(), services.notice(failure)
+    except Exception as error:
+        log.exception("%s could not be started", kind)
+        return gr.skip(), services.notice(Failure("unexpected", error=error))
+    return (gr.skip() if keep_text else ""), ""

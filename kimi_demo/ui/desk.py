@@ -1,4 +1,4 @@
-"""Which group of runs a visitor is looking at, per kind: the chat conversation, the tool questions, the batch."""
+"""Which group of runs a visitor is looking at, per kind: the tool questions, the batch. (A chat tab knows its conversation itself.)"""
 
 import uuid
 

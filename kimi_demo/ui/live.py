@@ -1,20 +1,28 @@
 """The event stream that a browser follows: `GET /kimi/live/{kind}`, server-sent events made of patches.
 
-Its messages: `start` (what the box must hold), unnamed ones (lists of patches), `whole` (a run that will not change any more)
-and `end` (nothing is being written: the browser closes the connection, since idle tabs must hold none).
+Its messages: `start` (what the box must hold; again when that changes), unnamed ones (lists of patches), `whole` (a run that
+will not change any more) and `end` (nothing is being written: the browser closes the connection, since idle tabs must hold none).
 """
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from itertools import takewhile
 from typing import Literal
 
+from kimi_demo.chats import Chats, Shown
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.examples import empty_state
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.batch_view import BatchView
+from kimi_demo.ui.view.notice import failure_html
+from kimi_demo.ui.view.patch import Patch, set_html
 from kimi_demo.ui.view.run_view import RunView
+from kimi_demo.ui.view.turn_view import TAIL, Turn, tail_html, versions_html
 
 Kind = Literal["chat", "tools", "batch"]
 KINDS: tuple[Kind, ...] = ("chat", "tools", "batch")
@@ -26,58 +34,143 @@ INTERVAL_PER_STREAM_S = 0.004
 KEEP_ALIVE_S = 15.0
 """Proxies close connections that are silent for long."""
 
+View = RunView | BatchView
+
 
 class Live:
     """Makes the streams. One per application, since the pace depends on how many there are."""
 
-    def __init__(self, desk: Desk, texts: Texts) -> None:
+    def __init__(self, desk: Desk, chats: Chats, texts: Texts) -> None:
         self._desk = desk
+        self._chats = chats
         self._texts = texts
         self._streams = 0
 
-    async def stream(self, owner: str, kind: Kind, *, group: str, after: str) -> AsyncIterator[str]:
-        """The visitor's current group of `kind`. group, after: what the browser shows already, up to which finished run."""
-        current = await self._desk.group(owner, kind)
-        runs = await self._desk.runs(owner, kind)
-        shown = [run.id for run in runs]
-        kept = group == current and after in shown
-        if kind == "batch":
-            runs, kept = runs[-1:], kept and shown[-1] == after
-            if kept:
-                runs = []
-        elif kept:
-            runs = runs[shown.index(after) + 1 :]
-        views = [self._view(kind, run) for run in runs]
-        html = "".join(
-            f'<div id="holder-{run.id}" data-run="{run.id}">{view.skeleton()}</div>' for run, view in zip(runs, views, strict=True)
-        )
-        if not runs and not kept:
-            html = empty_state(kind, self._texts)
-        running = any(run.state == "running" for run in runs)
-        yield _message({"group": current, "kept": kept, "running": running, "html": html}, name="start")
+    async def stream(self, owner: str, kind: Kind, *, opened: str, group: str, after: str) -> AsyncIterator[str]:
+        """opened: the conversation that the tab has open ("": none yet, so the latest); group, after: what the browser shows
+        already, up to which finished run."""
+        messages = self._chat(owner, opened, after if group == opened else "") if kind == "chat" else self._group(owner, kind, group, after)
         self._streams += 1
         try:
-            for run, view in zip(runs, views, strict=True):
-                async for text in self._run(run, view):
-                    yield text
-                yield _message(run.id, name="whole")
+            async for message in messages:
+                if message:
+                    yield message
         finally:
             self._streams -= 1
         yield _message(None, name="end")
 
-    async def _run(self, run: Run, view: RunView | BatchView) -> AsyncIterator[str]:
+    async def _group(self, owner: str, kind: Kind, group: str, after: str) -> AsyncIterator[str]:
+        """The visitor's current tool questions, or their latest batch."""
+        current = await self._desk.group(owner, kind)
+        runs = (await self._desk.runs(owner, kind))[-1 if kind == "batch" else 0 :]
+        shown = [run.id for run in runs]
+        kept = shown.index(after) + 1 if group == current and after in shown else 0
+        views = [BatchView(run.id, self._texts) if kind == "batch" else RunView(run.id, self._texts, titled=True) for run in runs[kept:]]
+        html = _skeletons(runs[kept:], views) if runs else empty_state(kind, self._texts)
+        running = any(run.state == "running" for run in runs)
+        yield _message({"group": current, "kept": kept, "running": running, "html": html}, name="start")
+        for run, view in zip(runs[kept:], views, strict=True):
+            async for patches in self._run(run, view):
+                yield patches
+            yield _message(run.id, name="whole")
+
+    async def _chat(self, owner: str, opened: str, after: str) -> AsyncIterator[str]:
+        """A conversation, and whatever is added to it while something is being written."""
+        conversations = self._chats.conversations
+        found = await (conversations.find(opened, owner) if opened else conversations.latest(owner))
+        have: list[str] | None = None
+        while found is not None and not found.deleted:
+            conversation, seen = found, self._chats.news(found.id)
+            shown = await self._chats.shown(conversation)
+            path = [run.id for run in shown.runs]
+            if have is None:
+                have = await self._chats.path(conversation, after)
+            have = [mine for mine, theirs in takewhile(lambda pair: pair[0] == pair[1], zip(have, path, strict=False))]
+            yield self._start(shown, kept=len(have))
+            kept = [set_html(f"run-{run_id}-versions", versions_html(Turn(run_id, shown.versions[run_id]), self._texts)) for run_id in have]
+            if kept:
+                yield _message(kept)
+            async for message in self._turns(shown, have, seen):
+                yield message
+            await self._chats.settled(conversation)
+            if self._chats.news(conversation.id) == seen and shown.going is None:
+                return
+            found = await conversations.find(conversation.id, owner)
+        yield _message({"group": opened, "kept": 0, "running": False, "html": self._nothing(found), "system": ""}, name="start")
+
+    async def _turns(self, shown: Shown, have: list[str], seen: int) -> AsyncIterator[str]:
+        """The turns that the browser lacks, then the end of one that is written on another branch; less when the branch changes.
+
+        have: turns that the browser has whole; added to.
+        """
+        conversation = shown.conversation
+        tail = tail_html(conversation, self._texts, going=shown.going is not None, taken_back=shown.taken_back)
+
+        async def changed() -> list[Patch] | None:
+            """What changed below the turns; None when the branch did."""
+            nonlocal seen, tail
+            if self._chats.news(conversation.id) == seen:
+                return []
+            seen = self._chats.news(conversation.id)
+            now = await self._chats.conversations.find(conversation.id, conversation.owner)
+            if now is None or now.deleted or now.leaf != conversation.leaf:
+                return None
+            html = tail_html(now, self._texts, going=shown.going is not None, taken_back=shown.taken_back)
+            patches, tail = ([set_html(TAIL, html)] if html != tail else []), html
+            return patches
+
+        for run in [*shown.runs[len(have) :], *([shown.going] if shown.going else [])]:
+            if run.id in have:
+                continue
+            turn = Turn(run.id, shown.versions.get(run.id, [run.id]))
+            async for message in self._run(run, RunView(run.id, self._texts, turn=turn)):
+                yield message
+                patches = await changed()
+                if patches is None:
+                    return
+                if patches:
+                    yield _message(patches)
+            if run.id in shown.versions:
+                yield _message(run.id, name="whole")
+                have.append(run.id)
+
+    def _start(self, shown: Shown, *, kept: int) -> str:
+        conversation, runs = shown.conversation, shown.runs[kept:]
+        views = [RunView(run.id, self._texts, turn=Turn(run.id, shown.versions[run.id])) for run in runs]
+        html = _skeletons(runs, views) if shown.runs else empty_state("chat", self._texts)
+        tail = tail_html(conversation, self._texts, going=shown.going is not None, taken_back=shown.taken_back)
+        begun = {
+            "group": conversation.id,
+            "kept": kept,
+            "running": shown.going is not None,
+            "html": f'{html}<div class="tail" id="{TAIL}">{tail}</div>',
+            "system": conversation.system,
+        }
+        return _message(begun, name="start")
+
+    def _nothing(self, deleted: Conversation | None) -> str:
+        if deleted is None:
+            return empty_state("chat", self._texts)
+        restore = act_button("chat", "chat_restore", self._texts.say("chats.open_deleted"), chat=deleted.id)
+        return f'<div class="empty">{failure_html(Failure("conversations.deleted", title=deleted.title), self._texts)}{restore}</div>'
+
+    async def _run(self, run: Run, view: View) -> AsyncIterator[str]:
+        """The run's patches; comments while there are none, so that whoever listens can look at other things."""
         spoken = time.monotonic()
         async for entries in run.follow(0, interval=INTERVAL_S + INTERVAL_PER_STREAM_S * self._streams):
             patches = view.take(entries) if entries else []
             if patches:
+                spoken = time.monotonic()
                 yield _message(patches)
-                spoken = time.monotonic()
             elif time.monotonic() - spoken > KEEP_ALIVE_S:
-                yield ": still here\n\n"
                 spoken = time.monotonic()
+                yield ": still here\n\n"
+            else:
+                yield ""
 
-    def _view(self, kind: Kind, run: Run) -> RunView | BatchView:
-        return BatchView(run.id, self._texts) if kind == "batch" else RunView(run.id, self._texts, titled=kind == "tools")
+
+def _skeletons(runs: Sequence[Run], views: Sequence[View]) -> str:
+    return "".join(f'<div id="holder-{run.id}" data-run="{run.id}">{view.skeleton()}</div>' for run, view in zip(runs, views, strict=True))
 
 
 def _message(data: object, *, name: str = "") -> str:

@@ -75,5 +75,5 @@ def head(words: Texts) -> str:
     names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied"))
     return (
         f'<link rel="stylesheet" href="kimi/static/page.css"><style>:root {{ {names} }}</style>'
-        '<script src="kimi/static/live.js" defer></script>'
+        '<script src="kimi/static/live.js" defer></script><script src="kimi/static/chat.js" defer></script>'
     )

@@ -14,6 +14,8 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.run import Run
 from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.badge import badge
+from kimi_demo.ui.chat_acts import add_chat_acts
+from kimi_demo.ui.chat_routes import add_chat_routes
 from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.services import Services
 
@@ -21,14 +23,16 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 def add_routes(app: FastAPI, services: Services) -> None:
-    live = Live(services.desk, services.texts)
+    live = Live(services.desk, services.chats, services.texts)
+    add_chat_acts(app, services)
+    add_chat_routes(app, services)
 
     @app.get("/kimi/live/{kind}")
-    async def follow(request: Request, kind: str, group: str = "", after: str = "") -> Response:
+    async def follow(request: Request, kind: str, opened: str = "", group: str = "", after: str = "") -> Response:
         found = next((known for known in KINDS if known == kind), None)
         if found is None:
             return PlainTextResponse("No such view.", 404)
-        stream = live.stream(services.access.owner_of(request), found, group=group, after=after)
+        stream = live.stream(services.access.owner_of(request), found, opened=opened, group=group, after=after)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store", "x-accel-buffering": "no"})
 
     @app.get("/kimi/badge")

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kimi_demo.dialect.conversation import ChatRequest, Message, past_turn, user
+from kimi_demo.chats import Chats
+from kimi_demo.dialect.conversation import ChatRequest, Message, user
 from kimi_demo.dialect.events import Asked
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.dialect.reply import rounds
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.availability import require_vllm
@@ -31,28 +31,26 @@ class Services:
     access: Access
     registry: Registry
     desk: Desk
+    chats: Chats
     chat_engine: ChatEngine
     offline: OfflineEngine
     lease: Lease
 
-    async def start_chat(
-        self, owner: str, group: str | None, message: str, sampling: Sampling, *, thinking: bool, kind: str = "chat"
-    ) -> Run:
-        """A reply to `message` in the conversation `group` (None: on its own). Raises Failure for a message that cannot be sent."""
-        self._check_prompt(message)
-        history = [] if group is None else await self._history(owner, group)
-        request = ChatRequest([*history, user(message)], sampling, thinking=thinking)
+    def start_alone(self, owner: str, message: str, sampling: Sampling, *, thinking: bool, kind: str) -> Run:
+        """A reply to `message` that belongs to no conversation. Raises Failure for a message that cannot be sent."""
+        self.chats.check(message)
+        request = ChatRequest([user(message)], sampling, thinking=thinking)
 
         async def work(run: Run) -> None:
             await chat(run, self.chat_engine, request)
 
-        return self.registry.start(owner, kind, work, title=_title(message), group=group, asked=_asked(message, sampling, thinking))
+        return self.registry.start(owner, kind, work, title=_title(message), asked=_asked(message, sampling, thinking))
 
     def start_tools(
         self, owner: str, group: str | None, question: str, sampling: Sampling, *, thinking: bool = True, kind: str = "tools"
     ) -> Run:
         """A tool conversation about `question`; every question stands on its own."""
-        self._check_prompt(question)
+        self.chats.check(question)
         toolbox = Toolbox(GUIDE_TOOLS)
         request = ChatRequest([user(question)], sampling, thinking=thinking, tools=toolbox.schemas())
 
@@ -103,22 +101,6 @@ class Services:
     def notice(self, failure: Failure) -> str:
         """A failure as HTML, for the place where the input was given."""
         return failure_html(failure, self.texts)
-
-    def _check_prompt(self, prompt: str) -> None:
-        if not prompt.strip():
-            raise Failure("prompt.empty")
-        if len(prompt) > self.settings.max_prompt_chars:
-            raise Failure("prompt.too_long", characters=len(prompt), limit=self.settings.max_prompt_chars)
-
-    async def _history(self, owner: str, group: str) -> list[Message]:
-        """Earlier turns that were answered, oldest first; a turn that failed or was stopped before its answer is left out."""
-        history: list[Message] = []
-        for run in await self.registry.group(group, owner):
-            asked = run.entries[0].event if run.entries else None
-            replies = rounds(run.entries)
-            if isinstance(asked, Asked) and replies and replies[-1].answer.strip():
-                history += past_turn(asked.text, replies[-1].answer)
-        return history
 
 
 def _title(text: str) -> str:

@@ -7,6 +7,8 @@
   const KINDS = ["chat", "tools", "batch"];
   const SEGMENT = 4096; // characters of running text per element: a frozen segment is never laid out again
   const streams = new Map(); // kind -> EventSource
+  const again = new Set(); // kinds to follow again when their stream has ended
+  const wantsEnd = new Set(); // kinds whose box goes to its end at the next start
   const touched = new Map(); // <details> id -> whether the person left it open
 
   const byId = (id) => document.getElementById(id);
@@ -87,13 +89,19 @@
     streams.get(kind)?.close();
     const whole = [...box.querySelectorAll(":scope > [data-run]")].filter((each) => each.dataset.whole);
     const after = whole.length && box.dataset.group ? whole[whole.length - 1].dataset.run : "";
-    const query = new URLSearchParams({ after, group: box.dataset.group || "", language: document.documentElement.lang || "" });
+    const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : "", language: document.documentElement.lang || "" });
     const stream = new EventSource(`kimi/live/${kind}?${query}`);
     streams.set(kind, stream);
     stream.addEventListener("start", (message) => start(kind, JSON.parse(message.data)));
     stream.addEventListener("message", (message) => patch(kind, JSON.parse(message.data)));
     stream.addEventListener("whole", (message) => { const run = byId(`holder-${JSON.parse(message.data)}`); if (run) run.dataset.whole = "1"; });
-    stream.addEventListener("end", () => { stream.close(); streams.delete(kind); mark(kind, false); });
+    stream.addEventListener("end", () => {
+      stream.close();
+      streams.delete(kind);
+      mark(kind, false);
+      if (again.delete(kind)) follow(kind);
+      else tell("end", { kind });
+    });
     stream.addEventListener("open", () => box.classList.remove("away"));
     stream.addEventListener("error", () => {
       box.classList.add("away"); // the clock and the sentence about it are the style sheet's; the browser tries again by itself
@@ -101,16 +109,56 @@
     });
   }
 
-  // What the box must hold before patches come: the group's runs, of which those before `after` are there already.
-  function start(kind, { group, kept, running, html }) {
+  // To look again: a stream that is open brings by itself what is new, unless its end is on the way already.
+  function refresh(kind, toEnd = false) {
+    if (toEnd) wantsEnd.add(kind);
+    if (streams.has(kind)) again.add(kind);
+    else follow(kind);
+  }
+
+  // What the box must hold before patches come; its first `kept` runs are there already.
+  function start(kind, { group, kept, running, html, system }) {
     const box = holder(kind);
-    if (!kept) box.replaceChildren();
-    else for (const run of [...box.children]) if (!run.dataset.whole) run.remove();
+    const stays = kept && !atEnd(box) && !wantsEnd.delete(kind);
+    let left = kept;
+    for (const child of [...box.children]) if (!child.dataset.run || left-- <= 0) child.remove();
     box.dataset.group = group;
+    if (kind === "chat") open(group);
     box.insertAdjacentHTML("beforeend", html);
     revive(box);
     mark(kind, running);
-    box.scrollTop = box.scrollHeight;
+    if (!stays) box.scrollTop = box.scrollHeight;
+    tell("start", { kind, group, system });
+  }
+
+  // What else is in this folder listens to these.
+  function tell(name, detail) {
+    document.dispatchEvent(new CustomEvent(`kimi:${name}`, { detail }));
+  }
+
+  // ---- which conversation this tab has open ----------------------------------------------------------------------
+
+  let conversation = recall();
+
+  function recall() {
+    try { return sessionStorage.getItem("kimi-demo-chat") || ""; } catch { return ""; } // see remember
+  }
+
+  // "" before there is one: the tab then makes the id of its next conversation itself.
+  function open(id) {
+    conversation = id || conversation || [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    try { sessionStorage.setItem("kimi-demo-chat", conversation); } catch { /* see remember */ }
+    return conversation;
+  }
+
+  // Shows another conversation, or with "" a new one.
+  function show(id) {
+    conversation = id;
+    open(id);
+    holder("chat").dataset.group = "";
+    again.delete("chat");
+    notice("chat", "");
+    follow("chat");
   }
 
   function patch(kind, patches) {
@@ -178,11 +226,23 @@
     const { kind, act } = button.dataset;
     button.disabled = true;
     try {
-      const answer = await fetch(`kimi/act/${act}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) });
-      notice(kind, answer.ok ? "" : (await answer.json()).html);
-      if (answer.ok) { if (KINDS.includes(kind)) follow(kind); else badge(); }
+      if (!(await post(kind, act, given))) return;
+      if (KINDS.includes(kind)) refresh(kind, true); else badge();
+      tell("act", { kind, act, button });
     } finally {
       button.disabled = false;
+    }
+  }
+
+  // What the server answers, or null after a failure, which the tab's notice shows then.
+  async function post(kind, act, given) {
+    try {
+      const answer = await fetch(`kimi/act/${act}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) });
+      const told = await answer.json();
+      notice(kind, answer.ok ? "" : told.html);
+      return answer.ok ? told : null;
+    } catch {
+      return null; // the server is away: the box says so
     }
   }
 
@@ -212,9 +272,13 @@
     if (shown) byId(`${shown}-stop`)?.click();
   });
 
+  // A hidden tab soon gives its connection to those that are looked at; seen again, it picks up where things are.
+  const HIDDEN_MS = 5000;
+  let hiding = 0;
   document.addEventListener("visibilitychange", () => {
-    // Another tab of this browser may have asked meanwhile.
-    if (!document.hidden) for (const kind of KINDS) if (!streams.has(kind)) follow(kind);
+    clearTimeout(hiding);
+    if (document.hidden) hiding = setTimeout(() => { for (const [kind, stream] of streams) { stream.close(); streams.delete(kind); } }, HIDDEN_MS);
+    else for (const kind of KINDS) if (!streams.has(kind)) follow(kind);
   });
 
   // ---- beginning -----------------------------------------------------------------------------------------------------
@@ -237,7 +301,7 @@
     else if (id && tries) setTimeout(() => lastTab(tries - 1), 100);
   }
 
-  window.kimi = { follow };
+  window.kimi = { follow, refresh, show, post, notice, opened: () => open(conversation), conversation: () => conversation };
   badge();
   lastTab(50);
 })();

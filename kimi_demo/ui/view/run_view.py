@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from html import escape
 
 from kimi_demo.dialect.events import Asked, Ended, Failed, Phase, RoundStarted, Timed
+from kimi_demo.dialect.reply import Reply
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import ending, notice_html
 from kimi_demo.ui.view.patch import Patch, add_html, set_html, set_state, spinner
 from kimi_demo.ui.view.round_view import RoundView
+from kimi_demo.ui.view.turn_view import Turn, actions_html, versions_html
 from kimi_demo.ui.view.words import phase_words, seconds_html
 
 
@@ -15,12 +17,15 @@ class RunView:
     """The live view of one run in the element `run-{run_id}`.
 
     titled: name the rounds (tool conversations); a chat turn has one and needs no name.
+    turn: its place in a conversation, for what can be done with it; None where nothing can.
     """
 
-    def __init__(self, run_id: str, texts: Texts, *, titled: bool = False) -> None:
+    def __init__(self, run_id: str, texts: Texts, *, titled: bool = False, turn: Turn | None = None) -> None:
         self.key = f"run-{run_id}"
         self._texts = texts
         self._titled = titled
+        self._turn = turn
+        self._asked = Asked("")
         self._rounds: list[RoundView] = []
         self._pending: list[Patch] = []
         self._failed: Failed | None = None
@@ -33,7 +38,7 @@ class RunView:
         return (
             f'<article class="run" id="{key}" data-state="running"><div class="question" id="{key}-question" dir="auto"></div>'
             f'<div class="reply"><div class="phase" id="{key}-phase" role="status">{self._phase(Phase("waiting"), 0.0)}</div>'
-            f'<div class="rounds" id="{key}-rounds"></div><div class="ending" id="{key}-ending"></div></div></article>'
+            f'<div class="rounds" id="{key}-rounds"></div><div class="ending" id="{key}-ending"></div></div>{self._foot()}</article>'
         )
 
     def take(self, entries: Iterable[Timed]) -> list[Patch]:
@@ -52,7 +57,8 @@ class RunView:
 
     def _event(self, timed: Timed) -> None:
         match timed.event:
-            case Asked(text=text, parameters=parameters):
+            case Asked(text=text, parameters=parameters) as asked:
+                self._asked = asked
                 limit = parameters.get("max_tokens")
                 self._max_tokens = limit if isinstance(limit, int) else None
                 self._pending.append(set_html(f"{self.key}-question", f'<div class="bubble">{escape(text)}</div>'))
@@ -81,9 +87,26 @@ class RunView:
                 html = ending(ended, last, self._failed, self._texts, max_tokens=self._max_tokens)
                 self._pending.append(set_html(f"{self.key}-ending", html))
                 self._pending.append(set_state(self.key, ended.state))
+                self._pending += self._actions(last)
             case _:
                 if self._rounds:
                     self._rounds[-1].take(timed)
+
+    def _foot(self) -> str:
+        if self._turn is None:
+            return ""
+        versions = f'<span id="{self.key}-versions">{versions_html(self._turn, self._texts)}</span>'
+        return f'<div class="turn-foot">{versions}<span class="actions" id="{self.key}-actions"></span></div>'
+
+    def _actions(self, last: Reply | None) -> list[Patch]:
+        """What can be done with the finished turn."""
+        if self._turn is None:
+            return []
+        thought, answer = (bool(last.thought.strip()), bool(last.answer.strip())) if last is not None else (False, False)
+        thinking = bool(self._asked.parameters.get("thinking", True))
+        return [
+            set_html(f"{self.key}-actions", actions_html(self._turn, self._texts, thinking=thinking, thought=thought, answer=answer)),
+        ]
 
     def _flush_earlier(self) -> None:
         for view in self._rounds[:-1]:
