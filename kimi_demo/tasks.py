@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 from kimi_demo.dialect.conversation import ChatRequest, Message
 from kimi_demo.dialect.events import RoundStarted
+from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
@@ -42,5 +43,10 @@ async def batch(
     takeover: whether the chat server may be stopped for it where both want the same GPUs.
     """
     await lease.acquire("batch", engine.unload, takeover=takeover)
-    await engine.load(run.append)
-    await engine.generate(rows, sampling, thinking, run.append)
+    try:
+        await engine.load(run.append)
+        await engine.generate(rows, sampling, thinking, run.append)
+    except Failure:
+        if engine.state not in ("loading", "ready"):  # it has nothing on the GPUs: do not keep the chat from them
+            lease.release("batch")
+        raise

@@ -1,6 +1,7 @@
 """What answers chat requests: somebody's server at a base URL, or a vLLM server of our own. Started once, watched, restartable."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.server import Server
 from kimi_demo.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class ChatEngine:
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
+        self._stopping = asyncio.Lock()
         self.state = EngineState("off", time.monotonic())
 
     @property
@@ -93,7 +97,12 @@ class ChatEngine:
         self.start()
 
     async def stop(self) -> None:
-        """Ends the start that is going on, the connection and our own server."""
+        """Ends the start that is going on, the connection and our own server. One after the other, when several ask at once: the
+        second would otherwise forget a server that was started after the first."""
+        async with self._stopping:
+            await self._stop()
+
+    async def _stop(self) -> None:
         for task in (self._starting, self._watching):
             if task is not None and not task.done():
                 task.cancel()
@@ -111,9 +120,26 @@ class ChatEngine:
         try:
             self._endpoint = await (self._connect() if self.remote else self._launch())
         except Failure as failure:
-            self._set(EngineState("failed", time.monotonic(), failure=failure))
+            self._fail(failure)
+        except Exception as error:  # a folder that cannot be written, above all; without this, everyone would wait for ever
+            log.exception("What answers the chat could not be started")
+            self._fail(Failure("unexpected", error=f"{type(error).__name__}: {error}"))
         else:
-            self._set(EngineState("ready", time.monotonic()))
+            if self.state.name == "starting":  # or else the server has ended meanwhile
+                self._set(EngineState("ready", time.monotonic()))
+            return
+        await self._let_go()
+
+    def _fail(self, failure: Failure) -> None:
+        """The first failure is the cause, a later one its consequence."""
+        if self.state.name != "failed":
+            self._set(EngineState("failed", time.monotonic(), failure=failure))
+
+    async def _let_go(self) -> None:
+        """Gives the GPUs back once nothing of our server is left on them; its log stays readable."""
+        if self._server is not None:
+            await self._server.stop()
+        self._lease.release("chat")
 
     async def _connect(self) -> Endpoint:
         key = self._settings.api_key.get_secret_value() if self._settings.api_key else None
@@ -136,10 +162,11 @@ class ChatEngine:
     async def _watch(self, server: Server) -> None:
         """A server that ends by itself is a failure that people are told of at once."""
         await server.wait_exit()
-        self._set(EngineState("failed", time.monotonic(), failure=server.failure()))
+        self._fail(server.failure())
+        await self._let_go()
 
     def _phase(self, event: Event) -> None:
-        if isinstance(event, Phase):
+        if isinstance(event, Phase) and self.state.name == "starting":  # the log's last lines may come after the failure
             self._set(EngineState("starting", self.state.since, event))
 
     def _set(self, state: EngineState) -> None:

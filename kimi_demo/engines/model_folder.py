@@ -26,8 +26,12 @@ class ModelFolder:
 
     def _named(self) -> str:
         model = self._settings.model or ""
-        if Path(model).expanduser().is_dir():
-            return str(Path(model).expanduser().resolve())
+        try:
+            folder = Path(model).expanduser()
+            if folder.is_dir():
+                return str(folder.resolve())
+        except (OSError, RuntimeError) as error:  # a folder above it that may not be read, a name that is too long; ~nobody
+            raise Failure("model.path_missing", path=model) from error
         # A hub id is "owner/name"; anything else that looks like a path must exist.
         if model.startswith((".", "/", "~")) or model.count("/") != 1:
             raise Failure("model.path_missing", path=model)
