@@ -104,6 +104,11 @@ class Chats:
         if task is not None and self.going(conversation) is None:
             await asyncio.wait({task})
 
+    async def before(self, owner: str, conversation_id: str) -> list[Message]:
+        """What the next message would be sent after; [] for a conversation that has not begun."""
+        conversation = await self.conversations.find(conversation_id, owner)
+        return [] if conversation is None else await self._before(conversation, conversation.leaf)
+
     # Asking
 
     async def send(self, owner: str, conversation_id: str, asking: Asking) -> Run | None:
@@ -250,10 +255,13 @@ class Chats:
 
     # Inside
 
-    async def _start(self, conversation: Conversation, parent: str | None, asking: Asking, work: Work | None = None) -> Run:
+    async def _before(self, conversation: Conversation, leaf: str | None) -> list[Message]:
         tree = await self._registry.tree(conversation.id, conversation.owner)
-        before = [await self._registry.get(run_id, conversation.owner) for run_id in tree.path(parent)]
-        messages = [*([system(conversation.system)] if conversation.system.strip() else []), *history(before), user(asking.text)]
+        runs = [await self._registry.get(run_id, conversation.owner) for run_id in tree.path(leaf)]
+        return [*([system(conversation.system)] if conversation.system.strip() else []), *history(runs)]
+
+    async def _start(self, conversation: Conversation, parent: str | None, asking: Asking, work: Work | None = None) -> Run:
+        messages = [*await self._before(conversation, parent), user(asking.text)]
         request = ChatRequest(messages, asking.sampling, thinking=asking.thinking)
 
         async def reply(run: Run) -> None:

@@ -33,9 +33,8 @@ def read_schema(text: str) -> dict[str, Any]:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
         path = list(error.absolute_path)
-        raise Failure(
-            "schema.invalid", line=line_of(text, path), path="/".join(map(str, path)) or "/", problem=error.message[:200]
-        ) from None
+        said = (error.context[0] if error.context else error).message  # "is not one of […]" rather than "under any of the given schemas"
+        raise Failure("schema.invalid", line=line_of(text, path), path="/".join(map(str, path)) or "/", problem=said[:200]) from None
     return schema
 
 

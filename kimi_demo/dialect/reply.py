@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from kimi_demo.dialect.events import (
     AnswerDelta,
@@ -34,6 +35,7 @@ class Call:
 class Reply:
     """One round of a run. Times are seconds after the run's start; None where it has not happened (yet).
 
+    request: the body that was sent, as `RoundStarted` has it.
     carried: what an earlier run had written of it; its text is part of `thought` and `answer`, its tokens are not part of `usage`.
     """
 
@@ -42,6 +44,7 @@ class Reply:
     calls: list[Call] = field(default_factory=list)
     finish_reason: str | None = None
     usage: Usage | None = None
+    request: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     first_token_at: float | None = None
     first_answer_at: float | None = None
@@ -53,8 +56,8 @@ class Reply:
         """Takes the next event in. Events that are not of a reply (phases, rows, …) change nothing."""
         at, event = timed.at, timed.event
         match event:
-            case RoundStarted():
-                self.started_at = at
+            case RoundStarted(request=request):
+                self.started_at, self.request = at, request
             case CarriedOver(thought=thought, answer=answer):
                 self.carried = event
                 self.thought, self.answer = thought, answer

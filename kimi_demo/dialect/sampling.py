@@ -18,7 +18,7 @@ class Sampling(BaseModel):
 
     temperature: float = Field(0.6, ge=0, le=2)
     top_p: float = Field(0.95, gt=0, le=1)
-    top_k: int | None = Field(None, ge=0)
+    top_k: int | None = Field(None, ge=0, lt=2**31)
     min_p: float | None = Field(None, ge=0, le=1)
     max_tokens: int = Field(4096, ge=1)
     seed: int | None = Field(None, ge=0, lt=2**63)

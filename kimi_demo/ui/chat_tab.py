@@ -1,17 +1,19 @@
 """The chat tab: a conversation with streamed replies and their thoughts."""
 
+from typing import Any
+
 import gradio as gr
 
 from kimi_demo.chats import Asking
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
+from kimi_demo.ui import parameter_panel
 from kimi_demo.ui.chat_list import frame_html, system_html
 from kimi_demo.ui.composer import live_box, wire_chat
-from kimi_demo.ui.parameters import max_tokens_given, sampling
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.turn_view import edit_words
 
 
-def build(services: Services) -> None:
+def build(services: Services, blocks: gr.Blocks) -> None:
     texts = services.texts
     gr.HTML(frame_html(texts), elem_id="chat-list", apply_default_css=False)
     live_box("chat", texts.say("chat.label"), edit_words(texts))
@@ -36,18 +38,21 @@ def build(services: Services) -> None:
             PRESETS[DEFAULT_PRESET].sampling.max_tokens,
             label=texts.say("page.max_tokens"),
             precision=0,
-            minimum=1,
-            maximum=services.settings.max_model_len,
             elem_id="chat-max-tokens",
             scale=0,
             min_width=160,
         )
+        gr.HTML('<span id="chat-room" class="fine" role="status"></span>', elem_classes="room", apply_default_css=False)
+        offer = gr.Button("", size="sm", scale=0, visible=False, elem_id="chat-preset-offer")
         gr.HTML(system_html(texts), elem_id="chat-system", apply_default_css=False)
+        parameters = gr.Button(texts.say("parameters.open"), size="sm", scale=0, elem_id="chat-parameters-open")
         clear = gr.Button(texts.say("chat.new"), size="sm", scale=0, elem_id="chat-new")
 
-    async def start(request: gr.Request, conversation: str, text: str, think: bool, limit: float | None) -> None:
-        chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens_given(limit))
+    panel = parameter_panel.build(services, blocks, thinking, max_tokens, parameters, offer)
+
+    async def start(request: gr.Request, conversation: str, text: str, *values: Any) -> None:
+        chosen, think = panel.chosen(values)
         await services.chats.send(services.access.owner_of(request), conversation, Asking(text, chosen, thinking=think))
 
-    wire_chat(services, field=field, send=send, stop=stop, notice=notice, settings=[thinking, max_tokens], start=start)
+    wire_chat(services, field=field, send=send, stop=stop, notice=notice, settings=panel.components, start=start)
     clear.click(fn=None, js="() => window.kimi.begin()")

@@ -8,6 +8,9 @@ from kimi_demo.ui import api, batch_tab, chat_tab, tools_tab
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
+SCRIPTS = ("live", "chat", "parameters", "request")
+"""Of assets/, in the order in which they are carried out."""
+
 
 def build(services: Services) -> gr.Blocks:
     texts = services.texts
@@ -16,7 +19,7 @@ def build(services: Services) -> gr.Blocks:
         gr.HTML(_header(texts.say("page.title")), apply_default_css=False)
         with gr.Tabs(elem_id="tabs"):
             with gr.Tab(texts.say("chat.tab"), id="chat", elem_id="tab-chat"):
-                chat_tab.build(services)
+                chat_tab.build(services, blocks)
             with gr.Tab(texts.say("tools.tab"), id="tools", elem_id="tab-tools"):
                 tools_tab.build(services)
             with gr.Tab(texts.say("batch.tab"), id="batch", elem_id="tab-batch"):
@@ -73,7 +76,6 @@ def head(words: Texts) -> str:
     Linked, not given to Gradio as `css`: it rewrites selectors, and `:root[…]` no longer matches then.
     """
     names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied"))
-    return (
-        f'<link rel="stylesheet" href="kimi/static/page.css"><style>:root {{ {names} }}</style>'
-        '<script src="kimi/static/live.js" defer></script><script src="kimi/static/chat.js" defer></script>'
+    return f'<link rel="stylesheet" href="kimi/static/page.css"><style>:root {{ {names} }}</style>' + "".join(
+        f'<script src="kimi/static/{name}.js" defer></script>' for name in SCRIPTS
     )

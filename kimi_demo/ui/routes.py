@@ -17,6 +17,8 @@ from kimi_demo.ui.badge import badge
 from kimi_demo.ui.chat_acts import add_chat_acts
 from kimi_demo.ui.chat_routes import add_chat_routes
 from kimi_demo.ui.live import KINDS, Live
+from kimi_demo.ui.request_routes import add_requests
+from kimi_demo.ui.room import add_room
 from kimi_demo.ui.services import Services
 
 ASSETS = Path(__file__).parent / "assets"
@@ -26,6 +28,8 @@ def add_routes(app: FastAPI, services: Services) -> None:
     live = Live(services.desk, services.chats, services.texts)
     add_chat_acts(app, services)
     add_chat_routes(app, services)
+    add_requests(app, services)
+    add_room(app, services)
 
     @app.get("/kimi/live/{kind}")
     async def follow(request: Request, kind: str, opened: str = "", group: str = "", after: str = "") -> Response:

@@ -38,7 +38,7 @@ async def test_chat_streams_a_thought_and_an_answer(page: DemoPage) -> None:
     await expect(thought.locator("summary")).to_have_text(re.compile(r"^Thought\d+\.\d s\d+ tokens$"))
     await expect(thought).not_to_have_attribute("open", "")
     await expect(turn.locator(".numbers")).to_have_text(
-        re.compile(r"\d+ tokens in.*\d+ tokens out, \d+ of them thought.*finish reason stop")
+        re.compile(r"\d+ tokens in.*thought \d+ tokens.*answer \d+ tokens.*finish reason stop")
     )
     await thought.locator("summary").click()
     await expect(thought.locator(".thought-text")).to_have_text(re.compile(r"\w{3,}"))

@@ -73,9 +73,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "letters.txt").read_text() == "mine"
 
 
-def test_an_environment_without_pip_or_of_another_kind_is_made_anew(
-    tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_without_pip_or_of_another_kind_is_made_anew(tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scripts.installer.environment.create", lambda python, folder: shutil.copytree(bare, folder, symlinks=True))
     environment = Environment(tmp_path / ".venv")
     environment.prepare(Kind.PAGE, interpreter.find)

@@ -78,7 +78,6 @@ def first_line(process: "subprocess.Popen[str]") -> str:
     return process.stderr.readline()
 
 
-
 def test_a_second_start_asks_no_network_and_changes_nothing(tmp_path: Path, index: Index) -> None:
     checkout = Checkout(tmp_path, index.url)
     index.release.set()

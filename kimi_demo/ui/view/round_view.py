@@ -8,8 +8,9 @@ from kimi_demo.dialect.reply import Call, Reply
 from kimi_demo.ui.markup import markdown
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.answer import AnswerView
-from kimi_demo.ui.view.numbers import numbers, thought_tokens
+from kimi_demo.ui.view.numbers import numbers_html, thought_tokens
 from kimi_demo.ui.view.patch import Patch, add_text, set_html, set_open, set_state
+from kimi_demo.ui.view.request import closed_html
 from kimi_demo.ui.view.words import seconds_html
 
 MARKDOWN_THOUGHT_LIMIT = 20_000
@@ -101,9 +102,7 @@ class RoundView:
         if "end" in changed:
             found += self._finale()
         if "numbers" in changed:
-            found.append(
-                set_html(f"{self.key}-numbers", "".join(f"<span>{escape(item)}</span>" for item in numbers(self.reply, self._texts)))
-            )
+            found.append(set_html(f"{self.key}-numbers", numbers_html(self.reply, self._texts) + closed_html(self.key, self._texts)))
         return found
 
     def _finale(self) -> list[Patch]:

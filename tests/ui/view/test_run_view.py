@@ -64,9 +64,9 @@ def test_a_count_that_the_server_did_not_give_is_marked() -> None:
 
 def test_the_figures_of_a_finished_reply() -> None:
     page = shown(Asked("hi"), RoundStarted(0), ThoughtDelta("a"), AnswerDelta("b"), Usage(10, 4, 1), Finished("stop"), Ended("done"))
-    figures = page.html[f"{KEY}-0-numbers"].replace("</span><span>", "|").replace("<span>", "").replace("</span>", "")
+    figures = page.html[f"{KEY}-0-numbers"].split("<details")[0].replace("</span><span>", "|").replace("<span>", "").replace("</span>", "")
     assert figures == (
-        "10 tokens in|4 tokens out, 1 of them thought|first token 0.50 s|first answer token 1.00 s|6.0 tokens/s|finish reason stop"
+        "10 tokens in|thought 1 tokens|answer 3 tokens at 6.0/s|first token 0.50 s|first answer token 1.00 s|finish reason stop"
     )
     assert page.state[KEY] == "done" and page.html[f"{KEY}-ending"] == ""
 

@@ -1,0 +1,50 @@
+"""`GET /kimi/request/{run}/{round}`: what a round sent and received, for its owner; `/…/{form}` is one form of it in full, to be copied."""
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.reply import Reply, rounds
+from kimi_demo.ui.services import Services
+from kimi_demo.ui.view.request import FORMS, request_html, request_text
+
+NO_STORE = {"cache-control": "no-store"}
+
+
+def add_requests(app: FastAPI, services: Services) -> None:
+    async def found(request: Request, run_id: str, index: int) -> Reply:
+        run = await services.registry.get(run_id, services.access.owner_of(request))
+        replies = rounds(run.entries)
+        if not 0 <= index < len(replies):
+            raise Failure("runs.unknown")
+        return replies[index]
+
+    @app.get("/kimi/request/{run_id}/{index}")
+    async def shown(request: Request, run_id: str, index: int) -> Response:
+        try:
+            reply = await found(request, run_id, index)
+        except Failure as failure:
+            return PlainTextResponse(services.texts.sentence(failure), 404, NO_STORE)
+        where = f"kimi/request/{run_id}/{index}"
+        return HTMLResponse(
+            request_html(reply, _address(services), where, lambda image: f"data:image/…;base64,… ({image[:8]})", services.texts),
+            200,
+            NO_STORE,
+        )
+
+    @app.get("/kimi/request/{run_id}/{index}/{form}")
+    async def whole(request: Request, run_id: str, index: int, form: str) -> Response:
+        known = next((each for each in FORMS if each == form), None)
+        try:
+            reply = await found(request, run_id, index)
+        except Failure as failure:
+            return PlainTextResponse(services.texts.sentence(failure), 404, NO_STORE)
+        if known is None:
+            return PlainTextResponse("No such form.", 404, NO_STORE)
+        return PlainTextResponse(request_text(known, reply, _address(services), lambda image: image), 200, NO_STORE)
+
+
+def _address(services: Services) -> str:
+    """Of the server that answers now; before there is one, where it would be by default."""
+    endpoint = services.chat_engine.endpoint
+    return endpoint.base_url if endpoint is not None else services.settings.base_url or "http://127.0.0.1:8000/v1"
