@@ -15,6 +15,7 @@ from kimi_demo.dialect.reply import rounds
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.runs.conversations import KIND, UNDO_S, Conversation, Conversations, Queued, shortened
 from kimi_demo.runs.registry import Registry
+from kimi_demo.runs.rows import whole
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.tree import Tree
 
@@ -117,6 +118,7 @@ class Chats:
         Raises Failure: prompt.empty, prompt.too_long, conversations.deleted, conversations.queue_full, runs.too_many.
         """
         self.check(asking.text)
+        asking = replace(asking, text=whole(asking.text))
         async with self._lock(conversation_id):
             conversation = await self.conversations.open(conversation_id, owner)
             if self.going(conversation) is None and not conversation.queue:

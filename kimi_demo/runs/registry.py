@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from kimi_demo.dialect.events import Asked, Ended, Event, Timed
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs.rows import whole
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
 from kimi_demo.runs.tree import Node, Tree
@@ -56,8 +57,8 @@ class Registry:
             raise Failure("runs.closing")
         if len(self._live) >= self._max_at_once:
             raise Failure("runs.too_many", limit=self._max_at_once)
-        run = self._new(Run(owner=owner, kind=kind, title=_whole(title), group=group, parent=parent, on_append=self._appended))
-        run.append(replace(asked, text=_whole(asked.text)))
+        run = self._new(Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, on_append=self._appended))
+        run.append(replace(asked, text=whole(asked.text)))
         run.start(work)
         return run
 
@@ -67,7 +68,7 @@ class Registry:
         """A run that happened elsewhere. Raises Failure: runs.closing."""
         if self._closing:
             raise Failure("runs.closing")
-        run = self._new(Run(owner=owner, kind=kind, title=_whole(title), group=group, parent=parent, on_append=self._appended))
+        run = self._new(Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, on_append=self._appended))
         for event in (*events, Ended("done")):
             run.append(event)
         return run
@@ -162,9 +163,3 @@ class Registry:
             for run in in_memory
             if run.id not in known and run.owner == owner and kind in (None, run.kind) and group in (None, run.group)
         ]
-
-
-def _whole(text: str) -> str:
-    """`text` with U+FFFD for every half of a surrogate pair: JSON can bring one in, but UTF-8 holds none, and so neither does a
-    column of the store nor a page."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -14,3 +14,9 @@ def text_of(event: Event) -> str:
 def event_of(text: str) -> Event:
     """Raises ValueError for a text that is no event."""
     return EVENT.validate_python(json.loads(text))
+
+
+def whole(text: str) -> str:
+    """`text` with U+FFFD for every half of a surrogate pair: JSON can bring one in, but UTF-8 holds none, and so neither does a
+    column of the store nor a page."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

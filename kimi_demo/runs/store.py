@@ -14,7 +14,7 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs import conversation_rows
 from kimi_demo.runs.conversation_rows import Changes, Fields
 from kimi_demo.runs.merge import merged
-from kimi_demo.runs.rows import event_of, text_of
+from kimi_demo.runs.rows import event_of, text_of, whole
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.schema import MIGRATIONS, migrate
 from kimi_demo.runs.tree import Node
@@ -92,7 +92,9 @@ class Store:
     def change_conversation(self, conversation_id: str, **fields: str | None) -> None:
         """Takes new values of a conversation's columns; with `owner` and `created_at` among them it is made where there is none."""
         with self._wake:
-            self._waiting.conversations.setdefault(conversation_id, {}).update(fields)
+            self._waiting.conversations.setdefault(conversation_id, {}).update(
+                {name: None if value is None else whole(value) for name, value in fields.items()}
+            )
             self._wake.notify()
 
     def conversations(self, owner: str, **question: str | None) -> list[tuple[str, Fields]]:

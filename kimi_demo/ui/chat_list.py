@@ -15,12 +15,13 @@ def frame_html(texts: Texts) -> str:
     """The list without its items; assets/chat.js fills it."""
     say = texts.say
     search = escape(say("chats.search"))
-    data = " ".join(f'data-{name}="{escape(say(f"chats.{name}", title="{title}"))}"' for name in ("deleted", "restore", "system", "system_set"))
+    data = " ".join(
+        f'data-{name}="{escape(say(f"chats.{name}", title="{title}"))}"' for name in ("deleted", "restore", "system", "system_set")
+    )
     return (
         f'<nav class="chat-list" aria-label="{escape(say("chats.title"))}" {data}>'
         f'<button type="button" class="drawer" aria-expanded="false" data-drawer>{escape(say("chats.title"))}</button>'
-        f'<div class="chat-list-body"><div class="chat-list-head"><input type="search" placeholder="{search}" aria-label="{search}">'
-        f"{button(say('chats.new'), 'data-new-chat')}</div>"
+        f'<div class="chat-list-body"><div class="chat-list-head"><input type="search" placeholder="{search}" aria-label="{search}"></div>'
         f'<div class="chat-deleted" role="status"></div><ul class="chats" tabindex="-1"></ul>'
         f'<div class="chat-list-foot"><details class="menu export-menu"><summary class="act plain">{escape(say("chats.export"))}</summary>'
         f'<div class="menu-items">{_exports(texts)}</div></details>{_import(texts)}</div></div></nav>'

@@ -238,7 +238,6 @@
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
     const item = at("li.chat");
     if (at("[data-drawer]")) drawer(!list().hasAttribute("data-opened"));
-    else if (at("[data-new-chat]")) show("");
     else if (at("[data-open-chat]")) show(at("[data-open-chat]").dataset.openChat);
     else if (at("[data-rename]")) rename(item);
     else if (at("[data-delete-chat]")) remove(item);

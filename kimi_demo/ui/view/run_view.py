@@ -85,6 +85,8 @@ class RunView:
                 last = self._rounds[-1].reply if self._rounds else None
                 self._pending.append(set_html(f"{self.key}-phase", ""))
                 html = ending(ended, last, self._failed, self._texts, max_tokens=self._max_tokens)
+                if self._asked.parameters.get("imported"):
+                    html += f'<div class="imported fine">{escape(self._texts.say("turn.imported"))}</div>'
                 self._pending.append(set_html(f"{self.key}-ending", html))
                 self._pending.append(set_state(self.key, ended.state))
                 self._pending += self._actions(last)

@@ -1,0 +1,114 @@
+"""A conversation as it is exported: what is known of it, gathered, and as a web page that needs neither the server nor a script."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path, PurePath
+from string import Template
+from typing import Any
+from urllib.parse import urlsplit
+
+from kimi_demo import __version__
+from kimi_demo.dialect.events import RoundStarted
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.reply import Reply, rounds
+from kimi_demo.dialect.transcript import Transcript, Turn
+from kimi_demo.engines.availability import find_vllm
+from kimi_demo.engines.launch import Launch
+from kimi_demo.runs.conversations import Conversation
+from kimi_demo.runs.run import Run
+from kimi_demo.settings import Settings
+from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.document import Document
+from kimi_demo.ui.view.run_view import RunView
+
+_ASSETS = Path(__file__).parent / "assets"
+_STYLES = ("page.css", "transcript.css")
+# Nothing runs and nothing is fetched, whatever a model or a person wrote.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_PAGE = Template("""<!doctype html>
+<html lang="$language"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="$policy">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>$title</title>
+<style>
+$style</style></head>
+<body><main><header><h1 dir="auto">$title</h1><div class="fine meta">$dates</div><dl>$facts</dl></header>
+$system$turns</main></body></html>
+""")
+
+
+def transcript(conversation: Conversation, runs: Sequence[Run], settings: Settings, texts: Texts) -> Transcript:
+    """The turns that are shown, with what is known of who made them."""
+    about = {"kimi_demo": __version__, **served_by(settings, texts)}
+    return Transcript(conversation.title, [_turn(run) for run in runs], conversation.system, conversation.created_at, about)
+
+
+def served_by(settings: Settings, texts: Texts) -> dict[str, str]:
+    """Who serves the model, and how it was started where we did that. No key and no path is in it."""
+    if settings.base_url is not None:
+        return {texts.say("transcript.served"): urlsplit(settings.base_url).netloc.rpartition("@")[2]}
+    build = find_vllm()
+    served = f"{build.distribution} {build.version}" if build else "vLLM"
+    try:
+        line = Launch.from_settings(settings, PurePath(settings.model).name if settings.model else "rehearsal").command()
+    except Failure:
+        return {texts.say("transcript.served"): served}
+    flags = line[line.index("--model") :]
+    where = flags.index("--host")
+    return {texts.say("transcript.served"): served, texts.say("transcript.flags"): " ".join([*flags[:where], *flags[where + 4 :]])}
+
+
+def _turn(run: Run) -> Turn:
+    replies = rounds(run.entries)
+    reply = replies[-1] if replies else Reply()
+    asked = run.asked
+    return Turn(asked.text if asked else "", reply.thought, reply.answer, _details(run, reply))
+
+
+def _details(run: Run, reply: Reply) -> dict[str, Any]:
+    request = next((item.event.request for item in run.entries if isinstance(item.event, RoundStarted)), {})
+    usage = reply.usage
+    counts = (
+        {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens, "reasoning_tokens": usage.reasoning_tokens}
+        if usage
+        else None
+    )
+    return {
+        "model": request.get("model"),
+        "asked_at": run.created_at.isoformat(),
+        "state": run.state,
+        "finish_reason": reply.finish_reason,
+        "usage": counts,
+        "parameters": run.asked.parameters if run.asked else {},
+    }
+
+
+def as_page(known: Transcript, runs: Sequence[Run], texts: Texts) -> bytes:
+    """The conversation as one file: the turns as the chat shows them, thoughts folded, figures below, its style sheet inside."""
+    say = texts.say
+    exported = say("transcript.exported", date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", version=__version__)
+    created = say("transcript.created", date=f"{known.created_at:%Y-%m-%d %H:%M} UTC") if known.created_at else ""
+    models = dict.fromkeys(PurePath(turn.details["model"]).name for turn in known.turns if turn.details.get("model"))
+    facts = {say("transcript.model"): ", ".join(models), **known.about}
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items() if value)
+    shown = {
+        "language": texts.language,
+        "policy": _POLICY,
+        "style": "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in _STYLES),
+        "title": escape(known.title),
+        "dates": " · ".join(escape(part) for part in (created, exported) if part),
+        "facts": rows,
+        "system": _system_html(known.system, texts) if known.system.strip() else "",
+        "turns": "".join(_run_html(run, texts) for run in runs),
+    }
+    return _PAGE.substitute(shown).encode("utf-8", "replace")
+
+
+def _system_html(text: str, texts: Texts) -> str:
+    title = escape(texts.say("transcript.system"))
+    summary = f'<summary><span class="label">{title}</span></summary>'
+    return f'<details class="thought" data-state="done">{summary}<div class="thought-text system" dir="auto">{escape(text)}</div></details>'
+
+
+def _run_html(run: Run, texts: Texts) -> str:
+    view = RunView(run.id, texts)
+    return Document(view.skeleton()).apply(view.take(run.entries)).html()
