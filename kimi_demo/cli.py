@@ -16,6 +16,7 @@ from kimi_demo.ui.texts import texts
 # name → module; what each does is under `cli.<name>` in the texts.
 COMMANDS = {
     "ui": "kimi_demo.ui.command",
+    "batch": "kimi_demo.batch_command",
     "rehearsal": "kimi_demo.engines.rehearsal.command",
 }
 DEFAULT = "ui"

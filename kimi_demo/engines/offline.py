@@ -3,8 +3,9 @@
 import asyncio
 import atexit
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -14,6 +15,7 @@ from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.engines.offline_loading import Watcher
 from kimi_demo.engines.offline_rows import Batch, BatchRow
+from kimi_demo.engines.offline_stream import OfflineFeed
 from kimi_demo.engines.offline_thread import EngineThread
 
 T = TypeVar("T")
@@ -147,6 +149,20 @@ class OfflineEngine:
         if broken:
             raise broken[0]
         done.result()
+
+    @asynccontextmanager
+    async def feed(self) -> AsyncIterator[OfflineFeed]:
+        """For rows that come one by one (`OfflineFeed.answer`), beside batches; leaving it takes the rest of them out of the engine.
+
+        Raises Failure("batch.not_loaded"), or why there is no engine any more.
+        """
+        if self.state != "ready":
+            raise self.failure or Failure("batch.not_loaded")
+        feed = OfflineFeed(self._thread)
+        try:
+            yield feed
+        finally:
+            await feed.close(_ABORT_S)
 
     async def unload(self) -> None:
         """Frees the memory: returns when vLLM's processes are gone. A load that is going on is stopped, batches end with a Failure."""

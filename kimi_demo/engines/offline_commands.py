@@ -7,7 +7,7 @@ from typing import Any
 
 from kimi_demo.dialect.events import Phase
 from kimi_demo.engines.offline_launch import OfflineLaunch
-from kimi_demo.engines.offline_rows import Batch
+from kimi_demo.engines.offline_rows import Job
 from kimi_demo.engines.offline_vllm import LoadedModel
 
 
@@ -25,12 +25,20 @@ class Unload:
 
 @dataclass
 class Start:
-    batch: Batch
+    job: Job
 
 
 @dataclass
 class Abort:
-    batch: Batch
+    job: Job
+
+
+@dataclass
+class Change:
+    """Rows come to a job or leave it: `change(abort)` is called on the engine's thread; abort takes request ids out of the engine."""
+
+    job: Job
+    change: Callable[[Callable[[list[str]], None]], None]
 
 
 @dataclass
@@ -50,4 +58,4 @@ class Quit:
     pass
 
 
-Command = Load | Unload | Start | Abort | Call | Died | Quit
+Command = Load | Unload | Start | Abort | Change | Call | Died | Quit

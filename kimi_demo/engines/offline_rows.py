@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from kimi_demo.dialect.conversation import Message, user
 from kimi_demo.dialect.events import BatchProgress, BatchStarted, Event, RowFinished
@@ -29,14 +30,32 @@ def prompt_of(row: BatchRow) -> str:
     return asked if isinstance(asked, str) else str(asked)
 
 
+def own_seed(sampling: Sampling, index: int) -> Sampling:
+    """`sampling` with a seed of row `index`'s own: with one for all, equal prompts would get equal answers."""
+    return sampling if sampling.seed is None else sampling.model_copy(update={"seed": (sampling.seed + index) % 2**63})
+
+
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A row that is in the engine. internal_id: vLLM's own name of the request; entered_at: monotonic seconds."""
+    """A row that is in the engine. internal_id: vLLM's own name of the request; entered_at: monotonic seconds.
+
+    rendered: the prompt as the chat template wrote it, where that is kept.
+    """
 
     index: int
     prompt_tokens: int
     entered_at: float
     internal_id: str
+    rendered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowAsk:
+    """What one row asks of the engine: its messages, its parameters (its own seed among them), and whether it thinks."""
+
+    messages: Sequence[Message]
+    sampling: Sampling
+    thinking: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +73,33 @@ class Standing:
 
     running: int
     tokens: int
+
+
+class Job(Protocol):
+    """Rows that go through the engine together. Belongs to the engine's thread once it is given over."""
+
+    entered: dict[str, Entered]
+    done: "Future[None]"
+
+    @property
+    def has_rows_left(self) -> bool: ...
+
+    @property
+    def is_over(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def take(self) -> int: ...
+
+    def ask(self, index: int) -> RowAsk: ...
+
+    def reject(self, index: int, failure: Failure) -> None: ...
+
+    def finish(self, request_id: str, written: Written, now: float) -> None: ...
+
+    def report(self, standing: Callable[[Mapping[str, Entered]], Standing], now: float) -> None: ...
+
+    def end(self, failure: Failure | None = None) -> None: ...
 
 
 @dataclass(eq=False)
@@ -92,9 +138,8 @@ class Batch:
         self._next += 1
         return self._next - 1
 
-    def seed(self, index: int) -> int | None:
-        """A seed of the row's own: with one for all, equal prompts would get equal answers."""
-        return None if self.sampling.seed is None else (self.sampling.seed + index) % 2**63
+    def ask(self, index: int) -> RowAsk:
+        return RowAsk(messages_of(self.rows[index]), own_seed(self.sampling, index), self.thinking)
 
     def reject(self, index: int, failure: Failure, prompt_tokens: int = 0) -> None:
         """The row cannot run; the others go on."""

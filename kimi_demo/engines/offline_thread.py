@@ -10,11 +10,11 @@ from typing import Any
 
 from kimi_demo.dialect.events import Phase
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.engines.offline_commands import Abort, Call, Command, Died, Load, Quit, Start, Unload
+from kimi_demo.engines.offline_commands import Abort, Call, Change, Command, Died, Load, Quit, Start, Unload
 from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.engines.offline_loading import Watcher, load_model
 from kimi_demo.engines.offline_log import read_log, root_cause
-from kimi_demo.engines.offline_rows import Batch, now
+from kimi_demo.engines.offline_rows import Job, now
 from kimi_demo.engines.offline_vllm import LoadedModel
 
 log = logging.getLogger(__name__)
@@ -34,8 +34,8 @@ class EngineThread:
         self._guardian = guardian
         self._model: LoadedModel | None = None
         self._log_lines: Callable[[], list[str]] = list
-        self._batches: list[Batch] = []
-        self._owners: dict[str, Batch] = {}
+        self._jobs: list[Job] = []
+        self._owners: dict[str, Job] = {}
         self._ids = itertools.count()
         self._abandoned = threading.Event()
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
@@ -44,6 +44,12 @@ class EngineThread:
     @property
     def loaded(self) -> bool:
         return self._model is not None
+
+    @property
+    def room(self) -> int:
+        """How many rows the engine takes in at once; 0 without a model."""
+        model = self._model
+        return 0 if model is None else model.max_rows_in_engine
 
     # From any thread.
 
@@ -64,12 +70,16 @@ class EngineThread:
         self._post(command)
         return command.done
 
-    def start(self, batch: Batch) -> None:
-        self._post(Start(batch))
+    def start(self, job: Job) -> None:
+        self._post(Start(job))
 
-    def abort(self, batch: Batch) -> None:
-        """Takes the batch's rows out of the engine and then resolves it; nothing happens when it is over."""
-        self._post(Abort(batch))
+    def abort(self, job: Job) -> None:
+        """Takes the job's rows out of the engine and then resolves it; nothing happens when it is over."""
+        self._post(Abort(job))
+
+    def change(self, job: Job, change: Callable[[Callable[[list[str]], None]], None]) -> None:
+        """Lets rows come to the job, or leave it; nothing happens when it is over."""
+        self._post(Change(job, change))
 
     def call(self, work: Callable[[Any], Any]) -> "Future[Any]":
         """work(llm) on this thread, while no batch advances."""
@@ -103,15 +113,20 @@ class EngineThread:
                     self._free(Failure("batch.unloaded"))
                     return
                 self._handle(command)
-            if self._batches:
+            if self._is_busy:
                 try:
                     self._advance()
                 except Exception as error:
                     self._broken(error)
 
+    @property
+    def _is_busy(self) -> bool:
+        """Whether there is anything to do before the next command: a job may be open and have no rows at the moment."""
+        return bool(self._owners) or any(job.has_rows_left or job.is_over for job in self._jobs)
+
     def _waiting_commands(self) -> list[Command]:
         """Those that have come; waits for one when there is nothing else to do."""
-        commands = [] if self._batches else [self._commands.get()]
+        commands = [] if self._is_busy else [self._commands.get()]
         try:
             while True:
                 commands.append(self._commands.get_nowait())
@@ -124,10 +139,13 @@ class EngineThread:
                 _resolve(command.done, lambda: self._load(command))
             case Unload():
                 _resolve(command.done, lambda: self._free(Failure("batch.unloaded")))
-            case Start(batch=batch):
-                self._begin(batch)
-            case Abort(batch=batch):
-                self._withdraw(batch)
+            case Start(job=job):
+                self._begin(job)
+            case Abort(job=job):
+                self._withdraw(job)
+            case Change(job=job, change=change):
+                if job in self._jobs:
+                    change(self._take_out)
             case Call():
                 _resolve(command.done, lambda: self._call(command.work))
             case Died(model=model, exit_code=code) if model is self._model:
@@ -154,54 +172,56 @@ class EngineThread:
             raise self.failure or Failure("batch.not_loaded")
         return work(self._model.llm)
 
-    def _begin(self, batch: Batch) -> None:
+    def _begin(self, job: Job) -> None:
         if self._model is None:
-            batch.end(self.failure or Failure("batch.not_loaded"))
+            job.end(self.failure or Failure("batch.not_loaded"))
             return
-        batch.start()
-        self._batches.append(batch)
+        job.start()
+        self._jobs.append(job)
 
-    def _withdraw(self, batch: Batch) -> None:
-        if batch in self._batches:
-            self._batches.remove(batch)
-            ids = list(batch.entered)
-            for request_id in ids:
-                del self._owners[request_id]
-            if self._model is not None and ids:
-                self._model.abort(ids)
-        batch.end()
+    def _withdraw(self, job: Job) -> None:
+        if job in self._jobs:
+            self._jobs.remove(job)
+            self._take_out(list(job.entered))
+        job.end()
+
+    def _take_out(self, ids: list[str]) -> None:
+        for request_id in ids:
+            self._owners.pop(request_id, None)
+        if self._model is not None and ids:
+            self._model.abort(ids)
 
     def _advance(self) -> None:
         model = self._model
-        assert model is not None, "batches are ended before their model goes"
+        assert model is not None, "jobs are ended before their model goes"
         self._feed(model)
         if self._owners:
             for request_id, written in model.step():
                 owner = self._owners.pop(request_id, None)
                 if owner is not None:  # None: it was withdrawn meanwhile
                     owner.finish(request_id, written, now())
-        for batch in list(self._batches):
-            batch.report(model.standing, now())
-            if batch.is_over:
-                self._batches.remove(batch)
-                batch.end()
+        for job in list(self._jobs):
+            job.report(model.standing, now())
+            if job.is_over:
+                self._jobs.remove(job)
+                job.end()
 
     def _feed(self, model: LoadedModel) -> None:
-        """Lets rows enter, one of each batch in turn, until the engine has enough of them."""
+        """Lets rows enter, one of each job in turn, until the engine has enough of them."""
         until = now() + _FEEDING_S
-        hungry = [batch for batch in self._batches if batch.has_rows_left]
+        hungry = [job for job in self._jobs if job.has_rows_left]
         while hungry and len(self._owners) < model.max_rows_in_engine:
-            for batch in hungry:
-                index = batch.take()
+            for job in hungry:
+                index = job.take()
                 request_id = f"row-{next(self._ids)}"
                 try:
-                    batch.entered[request_id] = model.enter(batch, index, request_id)
-                    self._owners[request_id] = batch
+                    job.entered[request_id] = model.enter(index, job.ask(index), request_id)
+                    self._owners[request_id] = job
                 except Failure as failure:
-                    batch.reject(index, failure)
+                    job.reject(index, failure)
             if now() > until:
                 return
-            hungry = [batch for batch in hungry if batch.has_rows_left]
+            hungry = [job for job in hungry if job.has_rows_left]
 
     def _broken(self, error: Exception, exit_code: int | None = None) -> None:
         """The engine cannot go on: everyone who waits is told, and what is left of it goes."""
@@ -212,11 +232,11 @@ class EngineThread:
         self._free(failure)
 
     def _free(self, told: Failure) -> None:
-        """Ends the batches with `told` and takes the model out of memory."""
-        batches, self._batches = self._batches, []
+        """Ends the jobs with `told` and takes the model out of memory."""
+        jobs, self._jobs = self._jobs, []
         self._owners.clear()
-        for batch in batches:
-            batch.end(told)
+        for job in jobs:
+            job.end(told)
         model, self._model = self._model, None
         if model is not None:
             model.shut_down()

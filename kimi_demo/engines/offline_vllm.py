@@ -19,7 +19,7 @@ import psutil
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
-from kimi_demo.engines.offline_rows import Batch, Entered, Standing, Written, messages_of, now
+from kimi_demo.engines.offline_rows import Entered, RowAsk, Standing, Written, now
 
 log = logging.getLogger(__name__)
 
@@ -116,21 +116,21 @@ class LoadedModel:
         """The EngineCore processes; their workers are their children."""
         return [process.pid for process in self._processes if process.pid is not None]
 
-    def enter(self, batch: Batch, index: int, request_id: str) -> Entered:
-        """Row `index` of `batch` goes into the engine. Raises Failure: batch.prompt_too_long, batch.row_rejected."""
+    def enter(self, index: int, ask: RowAsk, request_id: str) -> Entered:
+        """Row `index` goes into the engine. Raises Failure: batch.prompt_too_long, batch.row_rejected."""
         try:
-            prompt = self._render(messages_of(batch.rows[index]), thinking=batch.thinking)
+            prompt = self._render(list(ask.messages), thinking=ask.thinking)
             tokens = len(prompt["prompt_token_ids"])
             room = self.max_model_len - tokens
             if room < 1:
                 raise Failure("batch.prompt_too_long", tokens=tokens, limit=self.max_model_len)
-            params = self._sampling(batch.sampling, min(batch.sampling.max_tokens, room), batch.seed(index))
+            params = self._sampling(ask.sampling, min(ask.sampling.max_tokens, room))
             internal_id = self._engine.add_request(request_id, prompt, params)
         except (Failure, self._dead):
             raise
         except Exception as error:  # of vLLM's validation, of the template or of the tokenizer: the other rows have no part in it
             raise Failure("batch.row_rejected", reason=" ".join(str(error).split())[:300]) from error
-        return Entered(index, tokens, now(), internal_id)
+        return Entered(index, tokens, now(), internal_id, prompt.get("prompt"))
 
     def _render(self, messages: list[dict[str, Any]], *, thinking: bool) -> Any:
         """The prompt's token ids, from the same template in the same way as LLM.chat's."""
@@ -148,11 +148,11 @@ class LoadedModel:
         _, (prompt,) = self.llm.renderer.render_chat([messages], chat, self._tokenizing)
         return prompt
 
-    def _sampling(self, sampling: Sampling, max_tokens: int, seed: int | None) -> Any:
+    def _sampling(self, sampling: Sampling, max_tokens: int) -> Any:
         """No stop token ids: vLLM takes them from the model. Only the final output is asked for, so a step costs nothing per row."""
         structured = None if sampling.json_schema is None else self._structured(json=sampling.json_schema)
         return self._params(
-            **sampling.openai_fields() | sampling.vllm_fields() | {"max_tokens": max_tokens, "seed": seed},
+            **sampling.openai_fields() | sampling.vllm_fields() | {"max_tokens": max_tokens},
             structured_outputs=structured,
             output_kind=self._final_only,
             skip_clone=True,  # made for this one request

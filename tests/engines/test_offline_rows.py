@@ -111,9 +111,10 @@ def test_a_row_that_cannot_run_says_why_and_counts_as_done() -> None:
 
 
 def test_every_row_has_its_own_seed() -> None:
-    assert batch_of("a")[0].seed(5) is None
-    seeded = batch_of("a", seed=2**63 - 2)[0]
-    assert [seeded.seed(index) for index in range(3)] == [2**63 - 2, 2**63 - 1, 0]
+    assert batch_of("a")[0].ask(0).sampling.seed is None
+    seeded = batch_of("a", "b", "c", seed=2**63 - 2)[0]
+    assert [seeded.ask(index).sampling.seed for index in range(3)] == [2**63 - 2, 2**63 - 1, 0]
+    assert seeded.ask(1).messages == [{"role": "user", "content": "b"}] and seeded.ask(1).thinking
 
 
 def test_the_end_sends_what_is_left_and_resolves_once() -> None:

@@ -1,0 +1,120 @@
+"""Which encoding a text file is in. Found over the whole file, in pieces: the first Chinese cell may come after a megabyte of ASCII."""
+
+import codecs
+import re
+from pathlib import Path
+
+from kimi_demo.dialect.failure import Failure
+
+_PIECE = 1 << 20
+_SAMPLE = 64 * 1024
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_UTF32_LE = codecs.BOM_UTF32_LE
+
+# What a prompt file can be in besides Unicode; the detector chooses among these, so that it never answers something exotic.
+_CANDIDATES = ["gb18030", "big5", "shift_jis", "euc_kr", "cp1252", "cp1251"]
+
+_MAGIC = (
+    (b"PK\x03\x04", "batches.workbook"),
+    (b"\xd0\xcf\x11\xe0", "batches.workbook"),
+    (b"\x1f\x8b", "batches.packed"),
+    (b"BZh", "batches.packed"),
+    (b"\xfd7zXZ", "batches.packed"),
+    (b"7z\xbc\xaf", "batches.packed"),
+    (b"Rar!", "batches.packed"),
+    (b"%PDF", "batches.not_text"),
+    (b"PAR1", "batches.not_text"),
+)
+
+
+def detect(path: Path) -> str:
+    """The codec's name: utf-8, utf-8-sig, utf-16 (with a BOM), utf-16-le, utf-16-be, gb18030, big5, shift_jis, euc_kr, cp1252, cp1251.
+
+    A file that is UTF-8 but for some broken bytes is "utf-8": those are then reported by line. Raises Failure: batches.unreadable,
+    batches.workbook, batches.packed, batches.not_text.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_SAMPLE)
+            return _of_head(head, path) or _of_all(path, head)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> Failure:
+    return Failure("batches.unreadable", path=path, error=error.strerror or error)
+
+
+def known(name: str) -> str:
+    """The codec that a person means by `name`. Raises Failure("batches.encoding", name=…)."""
+    try:
+        info = codecs.lookup(name)
+    except (LookupError, ValueError):
+        raise Failure("batches.encoding", name=name) from None
+    if not info._is_text_encoding:  # "hex", "zip", …: transforms, no encodings of text
+        raise Failure("batches.encoding", name=name)
+    return {"utf_16": "utf-16", "gbk": "gb18030", "gb2312": "gb18030"}.get(info.name.replace("-", "_"), info.name)
+
+
+def _of_head(head: bytes, path: Path) -> str | None:
+    for magic, code in _MAGIC:
+        if head.startswith(magic):
+            raise Failure(code, path=path)
+    if not head.startswith(_UTF32_LE):
+        for bom, name in _BOMS:
+            if head.startswith(bom):
+                return name
+    if b"\0" not in head:
+        return None
+    # Without a BOM: line ends and ASCII letters of UTF-16 have their zeros all on one side.
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    for name, here, there in (("utf-16-be", even, odd), ("utf-16-le", odd, even)):
+        if here > 10 * there and _decodes(head[: len(head) // 2 * 2], name):
+            return name
+    if head.count(0) > len(head) // 100 + 1:
+        raise Failure("batches.not_text", path=path)
+    return None
+
+
+def _decodes(data: bytes, name: str) -> bool:
+    try:
+        codecs.getincrementaldecoder(name)().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+
+
+def _of_all(path: Path, head: bytes) -> str:
+    """UTF-8 if all of it is; otherwise by the bytes around the first that are no UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        try:
+            while piece := file.read(_PIECE):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+            return "utf-8"
+        except UnicodeDecodeError:
+            at = max(0, file.tell() - _PIECE)
+        file.seek(at)
+        sample = _around_high_bytes(file.read(_PIECE))
+    good = sum(map(len, _MULTIBYTE.findall(sample)))
+    high = sum(byte > 127 for byte in sample)
+    if high and good > 0.9 * high:
+        return "utf-8"
+    return _guess(sample)
+
+
+def _around_high_bytes(piece: bytes) -> bytes:
+    """The lines of `piece` that are not ASCII, up to _SAMPLE bytes."""
+    found = b"\n".join(line for line in re.split(rb"[\r\n]+", piece) if not line.isascii())
+    return found[:_SAMPLE] if found else piece[:_SAMPLE]
+
+
+def _guess(sample: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample, cp_isolation=_CANDIDATES).best()
+    return best.encoding if best is not None and best.encoding in _CANDIDATES else "cp1252"
