@@ -1,16 +1,18 @@
-"""What the three kinds of run do. Each appends its events to the run it is given and raises Failure when it cannot go on."""
+"""What each kind of run does. Each appends its events to the run it is given and raises Failure when it cannot go on."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
 
 from kimi_demo.dialect.conversation import ChatRequest, Message
-from kimi_demo.dialect.events import RoundStarted
+from kimi_demo.dialect.events import CarriedOver, PromptTokens, RoundStarted
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
+from kimi_demo.engines.endpoint import Endpoint
+from kimi_demo.engines.endpoint_prompt import continued, is_text
 from kimi_demo.engines.offline import OfflineEngine
-from kimi_demo.engines.room import fit
+from kimi_demo.engines.room import fit, raw_fit
 from kimi_demo.runs.run import Run
 from kimi_demo.tools.rounds import converse
 from kimi_demo.tools.toolbox import Toolbox
@@ -20,10 +22,47 @@ async def chat(run: Run, engine: ChatEngine, request: ChatRequest) -> None:
     """One reply, streamed."""
     endpoint = await engine.ready(run.append)
     request = await fit(request, endpoint)
-    run.append(RoundStarted(0, request=endpoint.body(request)))
+    run.append(started(endpoint, endpoint.body(request), request.messages))
     async with aclosing(endpoint.stream(request)) as events:
         async for event in events:
             run.append(event)
+
+
+async def go_on(run: Run, engine: ChatEngine, request: ChatRequest, before: CarriedOver) -> None:
+    """The same reply, carried over from an earlier run and continued: through a raw completion, since the parser of a chat
+    completion would take what follows for thought.
+
+    Raises Failure: chat.cannot_continue, endpoint.prompt_too_long, and those of the endpoint.
+    """
+    endpoint = await engine.ready(run.append)
+    prompt = await endpoint.render(request) if endpoint.has_raw and is_text(request.messages) else None
+    if prompt is None:
+        raise Failure("chat.cannot_continue")
+    prompt = continued(prompt, before.thought, before.answer)
+    sampling, _ = await raw_fit(endpoint, prompt, request.sampling)
+    run.append(started(endpoint, endpoint.raw_body(prompt, sampling, as_rendered=True), request.messages))
+    run.append(before)
+    async with aclosing(endpoint.stream_raw(prompt, sampling, in_thought=not before.answer, as_rendered=True)) as events:
+        async for event in events:
+            run.append(event)
+
+
+async def complete(run: Run, engine: ChatEngine, prompt: str, sampling: Sampling) -> None:
+    """A raw prompt, completed."""
+    endpoint = await engine.ready(run.append)
+    sampling, tokens = await raw_fit(endpoint, prompt, sampling)
+    if tokens is not None:
+        run.append(PromptTokens(tokens.count, tuple(text for text, _ in tokens.pieces), tuple(size for _, size in tokens.pieces)))
+    run.append(RoundStarted(0, request=endpoint.raw_body(prompt, sampling), context=endpoint.info.max_model_len))
+    async with aclosing(endpoint.stream_raw(prompt, sampling)) as events:
+        async for event in events:
+            run.append(event)
+
+
+def started(endpoint: Endpoint, body: dict[str, object], messages: Sequence[Message]) -> RoundStarted:
+    """A chat round, and what its server could do with it afterwards."""
+    can_continue = endpoint.has_raw and endpoint.renders and is_text(messages)
+    return RoundStarted(0, request=body, can_continue=can_continue, context=endpoint.info.max_model_len)
 
 
 async def use_tools(run: Run, engine: ChatEngine, request: ChatRequest, toolbox: Toolbox, *, max_rounds: int) -> None:

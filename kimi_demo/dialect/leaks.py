@@ -11,10 +11,10 @@ MARK = re.compile(r"<\|[a-z_]{2,40}\|>|</?think>|\[(?:BOS|EOS|EOT|PAD|UNK)\]")
 _CODE = re.compile(r"(?ms)^[ ]{0,3}(`{3,}|~{3,}).*?(?:^[ ]{0,3}\1[`~]*[ \t]*$|\Z)|`[^`\n]+`")
 
 
-def leaks(reply: Reply, *, budget: bool = False) -> list[str]:
+def leaks(reply: Reply) -> list[str]:
     """What has leaked, as keys of ui/texts (`leak.<key>`), each at most once:
 
-    tool_marks_in_thought, tool_marks_in_answer, thought_end_in_answer; with a thinking `budget` the last is thought_goes_on: the
+    tool_marks_in_thought, tool_marks_in_answer, thought_end_in_answer; with a thinking budget the last is thought_goes_on: the
     server cut the thought, and the model went on with it in its answer. Marks inside code are quoted, not leaked.
     """
     found = []
@@ -24,5 +24,5 @@ def leaks(reply: Reply, *, budget: bool = False) -> list[str]:
     if TOOL_MARK.search(answer):
         found.append("tool_marks_in_answer")
     if THOUGHT_END in answer:
-        found.append("thought_goes_on" if budget else "thought_end_in_answer")
+        found.append("thought_goes_on" if reply.budget else "thought_end_in_answer")
     return found

@@ -36,6 +36,7 @@ class Reply:
     """One round of a run. Times are seconds after the run's start; None where it has not happened (yet).
 
     request: the body that was sent, as `RoundStarted` has it.
+    context, can_continue: as RoundStarted has them.
     carried: what an earlier run had written of it; its text is part of `thought` and `answer`, its tokens are not part of `usage`.
     """
 
@@ -51,6 +52,8 @@ class Reply:
     thought_ended_at: float | None = None
     last_token_at: float | None = None
     carried: CarriedOver | None = None
+    context: int | None = None
+    can_continue: bool = False
 
     def add(self, timed: Timed) -> None:
         """Takes the next event in. Events that are not of a reply (phases, rows, …) change nothing."""
@@ -58,6 +61,7 @@ class Reply:
         match event:
             case RoundStarted(request=request):
                 self.started_at, self.request = at, request
+                self.context, self.can_continue = event.context, event.can_continue
             case CarriedOver(thought=thought, answer=answer):
                 self.carried = event
                 self.thought, self.answer = thought, answer
@@ -95,6 +99,17 @@ class Reply:
         call.id += delta.id
         call.name += delta.name
         call.arguments += delta.arguments
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The limit that was sent."""
+        limit = self.request.get("max_tokens")
+        return limit if isinstance(limit, int) else None
+
+    @property
+    def budget(self) -> bool:
+        """Whether the server was asked to limit the thought."""
+        return self.request.get("thinking_token_budget") is not None
 
     @property
     def cut_off_in_thought(self) -> bool:

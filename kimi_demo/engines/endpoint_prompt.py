@@ -1,6 +1,6 @@
 """What a server makes of a prompt: the text that its chat template renders, and the tokens of a text. Both by vLLM's own routes."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,7 @@ def continued(prompt: str, thought: str, answer: str) -> str:
     return prompt + answer
 
 
-def is_text(messages: "list[Message]") -> bool:
+def is_text(messages: Iterable[Message]) -> bool:
     """Whether all contents are text: an image is not part of a raw prompt."""
     for message in messages:
         content = message.get("content")

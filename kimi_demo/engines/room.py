@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from kimi_demo.dialect.conversation import ChatRequest
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.endpoint import Endpoint
+from kimi_demo.engines.endpoint_prompt import Tokens
 
 _TEMPLATE_TOKENS = 64
 """More than the marks that a chat template puts around a message."""
@@ -27,6 +29,17 @@ async def fit(request: ChatRequest, endpoint: Endpoint) -> ChatRequest:
     if room < 1:
         raise Failure("endpoint.prompt_too_long", tokens=tokens, limit=limit)
     return request if wanted <= room else replace(request, sampling=request.sampling.model_copy(update={"max_tokens": room}))
+
+
+async def raw_fit(endpoint: Endpoint, prompt: str, sampling: Sampling) -> tuple[Sampling, Tokens | None]:
+    """As `fit`, for a raw prompt; with its tokens, None where the server does not say."""
+    tokens, limit = await endpoint.tokens_of(prompt), endpoint.info.max_model_len
+    if tokens is None or limit is None:
+        return sampling, tokens
+    room = limit - tokens.count
+    if room < 1:
+        raise Failure("endpoint.prompt_too_long", tokens=tokens.count, limit=limit)
+    return sampling.model_copy(update={"max_tokens": min(sampling.max_tokens, room)}), tokens
 
 
 def _most_tokens(request: ChatRequest) -> int:

@@ -164,7 +164,7 @@ class Live:
                 yield _message(patches)
             elif time.monotonic() - spoken > KEEP_ALIVE_S:
                 spoken = time.monotonic()
-                yield ": still here\n\n"
+                yield _message(None, name="beat")
             else:
                 yield ""
 

@@ -20,6 +20,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 _SAFE_LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_WHITE = re.compile(r"[ \t]{2,}|\t")
 _MATH_TAGS = set(
     "math mrow mi mn mo ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover "
     "mtable mtr mtd mstyle mpadded mphantom menclose".split()
@@ -54,12 +55,17 @@ def _parser() -> MarkdownIt:
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(texmath_plugin, delimiters="brackets")
     parser.use(amsmath_plugin)
+    parser.inline.ruler.at("newline", _newline)
     parser.inline.ruler.before("escape", "math_brackets_in_text", _brackets_in_text)
     parser.validateLink = lambda url: bool(_SAFE_LINK.match(url.strip()))  # type: ignore[method-assign]  # the library's own hook
     rules: dict[str, Any] = {
         "link_open": _link_open,
         "image": _image,
         "fence": _fence,
+        "code_block": lambda self, tokens, index, *_: code_frame(f"<code>{escape(tokens[index].content)}</code>"),
+        "text": lambda self, tokens, index, *_: _spaces(escape(tokens[index].content, quote=False)),
+        "softbreak": lambda *_: "<br>\n",
+        "hardbreak": lambda *_: "<br>\n",
         "math_inline": lambda self, tokens, index, *_: _math(tokens[index].content, display="inline"),
         "math_inline_double": lambda self, tokens, index, *_: _math(tokens[index].content, display="block"),
         "math_block": lambda self, tokens, index, *_: f"<p>{_math(tokens[index].content, display='block')}</p>",
@@ -69,6 +75,23 @@ def _parser() -> MarkdownIt:
     for name, rule in rules.items():
         parser.add_render_rule(name, rule)
     return parser
+
+
+def _newline(state: StateInline, silent: bool) -> bool:
+    """A line break, as the library's own rule reads it; but the next line keeps its indentation."""
+    if state.src[state.pos] != "\n":
+        return False
+    if not silent:
+        hard = state.pending.endswith("  ")
+        state.pending = state.pending.rstrip(" ")
+        state.push("hardbreak" if hard else "softbreak", "br", 0)
+    state.pos += 1
+    return True
+
+
+def _spaces(text: str) -> str:
+    """Spaces that a browser would draw as one, kept."""
+    return _WHITE.sub(lambda found: f'<span class="ws">{found[0]}</span>', text)
 
 
 def _brackets_in_text(state: StateInline, silent: bool) -> bool:
@@ -100,9 +123,13 @@ def _image(self: RendererHTML, tokens: list[Token], index: int, *_: Any) -> str:
 def _fence(self: RendererHTML, tokens: list[Token], index: int, *_: Any) -> str:
     token = tokens[index]
     language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
-    code = _highlight(token.content, language, "") or escape(token.content)
+    return code_frame(f"<code>{_highlight(token.content, language, '') or escape(token.content)}</code>", language)
+
+
+def code_frame(code: str, language: str = "") -> str:
+    """A block of code with its language and a copy button. code: HTML."""
     label = f'<span class="code-language">{escape(language)}</span>' if language else ""
-    return f'<div class="code">{label}<button type="button" class="copy" data-copy="code"></button><pre><code>{code}</code></pre></div>\n'
+    return f'<div class="code">{label}<button type="button" class="copy" data-copy="code"></button><pre>{code}</pre></div>\n'
 
 
 def _highlight(code: str, language: str, _attributes: str) -> str:

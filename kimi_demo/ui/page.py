@@ -9,6 +9,7 @@ from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
 SCRIPTS = ("live", "chat", "parameters", "request")
+SHEETS = ("page", "thinking")
 """Of assets/, in the order in which they are carried out."""
 
 
@@ -76,6 +77,7 @@ def head(words: Texts) -> str:
     Linked, not given to Gradio as `css`: it rewrites selectors, and `:root[…]` no longer matches then.
     """
     names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied"))
-    return f'<link rel="stylesheet" href="kimi/static/page.css"><style>:root {{ {names} }}</style>' + "".join(
+    sheets = "".join(f'<link rel="stylesheet" href="kimi/static/{name}.css">' for name in SHEETS)
+    return f"{sheets}<style>:root {{ {names} }}</style>" + "".join(
         f'<script src="kimi/static/{name}.js" defer></script>' for name in SCRIPTS
     )

@@ -20,6 +20,7 @@ from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
 from kimi_demo.ui.services import Services
+from kimi_demo.ui.thoughts import add_thoughts
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -60,6 +61,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
         await services.chat_engine.restart()
 
     add_act(app, services, "restart", Given, restart)
+    add_thoughts(app, services)
     app.mount("/kimi/static", StaticFiles(directory=ASSETS))
 
 

@@ -25,4 +25,4 @@ def test_leaks(thought: str, answer: str, found: list[str]) -> None:
 
 
 def test_after_a_budget_a_second_end_is_the_thought_going_on() -> None:
-    assert leaks(Reply(thought="T", answer="more</think>A"), budget=True) == ["thought_goes_on"]
+    assert leaks(Reply(thought="T", answer="more</think>A", request={"thinking_token_budget": 5})) == ["thought_goes_on"]

@@ -22,7 +22,27 @@
     text: appendText,
     open(element, open) { if (!touched.has(element.id)) element.open = Boolean(open); },
     state(element, state) { element.dataset.state = state; },
+    lazy(element, source) { element.dataset.lazy = source; if (element.closest("details")?.open) load(element); },
   };
+
+  // A finished thought comes when somebody opens it; until then nothing, or what was shown while it was written.
+  async function load(element) {
+    const source = element.dataset.lazy;
+    delete element.dataset.lazy;
+    try {
+      const answer = await fetch(source, { cache: "no-store" });
+      if (!answer.ok) throw new Error(answer.status);
+      element.innerHTML = await answer.text();
+      revive(element);
+    } catch {
+      element.dataset.lazy = source;
+      if (!element.hasChildNodes()) element.textContent = element.dataset.failed;
+    }
+  }
+
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open) for (const each of event.target.querySelectorAll(":scope > [data-lazy]")) load(each);
+  }, true); // it does not bubble
 
   // Grows by appending. A segment is closed at a line break (or, in a very long line, anywhere), so that the cost of
   // one more token does not depend on how much stands there already.
@@ -63,7 +83,7 @@
 
   setInterval(() => {
     for (const clock of document.querySelectorAll(".clock[data-elapsed]")) {
-      if (clock.began) clock.textContent = ((performance.now() - clock.began) / 1000).toFixed(1);
+      if (clock.began && !clock.closest(".away")) clock.textContent = ((performance.now() - clock.began) / 1000).toFixed(1);
     }
   }, 100);
 
@@ -92,8 +112,10 @@
     const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : "", language: document.documentElement.lang || "" });
     const stream = new EventSource(`kimi/live/${kind}?${query}`);
     streams.set(kind, stream);
-    stream.addEventListener("start", (message) => start(kind, JSON.parse(message.data)));
-    stream.addEventListener("message", (message) => patch(kind, JSON.parse(message.data)));
+    heard(stream);
+    stream.addEventListener("start", (message) => { heard(stream); start(kind, JSON.parse(message.data)); });
+    stream.addEventListener("message", (message) => { heard(stream); patch(kind, JSON.parse(message.data)); });
+    stream.addEventListener("beat", () => heard(stream));
     stream.addEventListener("whole", (message) => { const run = byId(`holder-${JSON.parse(message.data)}`); if (run) run.dataset.whole = "1"; });
     stream.addEventListener("end", () => {
       stream.close();
@@ -108,6 +130,19 @@
       if (stream.readyState === EventSource.CLOSED) setTimeout(() => streams.get(kind) === stream && follow(kind), 2000);
     });
   }
+
+  // A connection can die without a word (a laptop that slept, a proxy that forgot it). The app speaks at least every 15 s.
+  const SILENCE_MS = 35000;
+
+  function heard(stream) { stream.heard = Date.now(); }
+
+  setInterval(() => {
+    for (const [kind, stream] of streams) {
+      if (Date.now() - stream.heard < SILENCE_MS) continue;
+      holder(kind)?.classList.add("away");
+      follow(kind);
+    }
+  }, 1000);
 
   // To look again: a stream that is open brings by itself what is new, unless its end is on the way already.
   function refresh(kind, toEnd = false) {
@@ -209,6 +244,8 @@
     if (act) perform(act);
     const copy = event.target.closest("[data-copy]");
     if (copy) copyFrom(copy);
+    const render = event.target.closest("[data-render]");
+    if (render) { const box = render.closest(".thought-text"); render.disabled = true; box.dataset.lazy = render.dataset.render; load(box); }
     const fill = event.target.closest("[data-fill]");
     if (fill) fillIn(fill.dataset.fill, fill.dataset.text);
     const tab = event.target.closest("button[role=tab]");
@@ -253,7 +290,7 @@
 
   async function copyFrom(button) {
     const source = button.parentElement.querySelector("pre, .copyable");
-    await navigator.clipboard.writeText(source.textContent);
+    await navigator.clipboard.writeText(source.innerText);
     button.dataset.done = "1";
     setTimeout(() => delete button.dataset.done, 1500);
   }

@@ -38,10 +38,17 @@ class Figures:
 
 
 def thought_tokens(reply: Reply, deltas: int) -> tuple[int, bool]:
-    """(tokens of thought, exact). Exact when the server counts them; else the number of chunks, about one token each."""
-    if reply.usage is not None and reply.usage.reasoning_tokens is not None:
-        return reply.usage.reasoning_tokens, True
-    return deltas, False
+    """(tokens of thought, exact). Exact when the server counts them, or when all tokens so far are thought; else the number of
+    chunks, about one token each. A thought that goes on counts from its beginning."""
+    before = reply.carried.reasoning_tokens if reply.carried is not None else 0
+    usage = reply.usage
+    if reply.carried is not None and reply.carried.answer:
+        return before or deltas, before is not None
+    if usage is not None and usage.reasoning_tokens is not None:
+        return usage.reasoning_tokens + (before or 0), before is not None
+    if usage is not None and usage.completion_tokens is not None and not reply.answer and not reply.calls:
+        return usage.completion_tokens + (before or 0), before is not None
+    return deltas + (before or 0), False
 
 
 def figures(reply: Reply) -> Figures:

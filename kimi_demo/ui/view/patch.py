@@ -19,6 +19,11 @@ def add_text(target: str, text: str) -> Patch:
     return ("text", target, text)
 
 
+def set_lazy(target: str, source: str) -> Patch:
+    """What the element holds is at the address `source`, as HTML; it is fetched when the `<details>` around it is open."""
+    return ("lazy", target, source)
+
+
 def set_open(target: str, opened: bool) -> Patch:
     """Opens or closes a `<details>`, unless the person has done so."""
     return ("open", target, "1" if opened else "")

@@ -3,25 +3,26 @@
 import json
 from html import escape
 
-from kimi_demo.dialect.events import AnswerDelta, Finished, ThoughtDelta, Timed, ToolCallDelta, ToolResult, Usage
-from kimi_demo.dialect.reply import Call, Reply
-from kimi_demo.ui.markup import markdown
+from kimi_demo.dialect.events import AnswerDelta, CarriedOver, Finished, Remark, ThoughtDelta, Timed, ToolCallDelta, ToolResult, Usage
+from kimi_demo.dialect.leaks import leaks
+from kimi_demo.dialect.reply import THOUGHT_END, Call, Reply
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.answer import AnswerView
+from kimi_demo.ui.view.notice import notice_html
 from kimi_demo.ui.view.numbers import numbers_html, thought_tokens
-from kimi_demo.ui.view.patch import Patch, add_text, set_html, set_open, set_state
+from kimi_demo.ui.view.patch import Patch, add_text, set_html, set_lazy, set_open, set_state
 from kimi_demo.ui.view.request import closed_html
 from kimi_demo.ui.view.words import seconds_html
 
-MARKDOWN_THOUGHT_LIMIT = 20_000
-"""Characters up to which a finished thought is shown as Markdown; a longer one stays plain text."""
 SHOWN_LIMIT = 20_000
 """Characters of arguments or of a result that are shown; the model gets all of it."""
 
 
 class RoundView:
-    """Turns one round's events into patches. Element ids begin with `key`.
+    """Turns one round's events into patches. Element ids begin with `key`, which is "run-{run id}-{round}".
 
+    A thought is sent while it is written, by appending. Once finished it is fetched when somebody opens it (ui/thoughts.py), so a
+    conversation that is loaded again does not bring thoughts that nobody looks at.
     `take` only notes what came; `patches` says what must change, however many events came since it was last asked.
     """
 
@@ -37,16 +38,19 @@ class RoundView:
         self._thought_deltas = 0
         self._changed: set[str] = set()
         self._answer_begun = False
+        self._thought_sent = False
+        self._remarks: list[Remark] = []
         self._last_at = 0.0
 
     def skeleton(self) -> str:
         key = self.key
+        failed = escape(self._texts.say("thought.not_loaded"))
         title = f'<h4 class="round-title">{escape(self._title)}</h4>' if self._title else ""
         return (
             f'<section class="round" id="{key}" data-state="running">{title}'
             f'<details class="thought" id="{key}-thought" data-state="empty" open><summary id="{key}-thought-title"></summary>'
-            f'<div class="thought-text" id="{key}-thought-text" dir="auto" tabindex="0"></div></details>'
-            f'<div class="answer" dir="auto">{self._answer.skeleton()}</div>'
+            f'<div class="thought-text" id="{key}-thought-text" dir="auto" tabindex="0" data-failed="{failed}"></div></details>'
+            f'<div class="answer" dir="auto">{self._answer.skeleton()}</div><div class="notes" id="{key}-notes"></div>'
             f'<div class="calls" id="{key}-calls"></div>'
             f'<div class="numbers" id="{key}-numbers"></div></section>'
         )
@@ -62,6 +66,12 @@ class RoundView:
             case AnswerDelta(text=text):
                 self._new_answer.append(text)
                 self._changed.add("answer")
+            case CarriedOver(thought=thought, answer=answer):
+                self._new_thought.append(thought)
+                self._new_answer.append(answer)
+                self._changed |= {"thought", "answer"}
+            case Remark() as remark:
+                self._remarks.append(remark)
             case ToolCallDelta() | ToolResult():
                 self._changed.add("calls")
             case Usage():
@@ -81,21 +91,18 @@ class RoundView:
     def patches(self) -> list[Patch]:
         changed, self._changed = self._changed, set()
         found: list[Patch] = []
-        if self._new_thought:
+        if self._new_thought and (self._thought_sent or not self.ended):
+            self._thought_sent = True
             found.append(add_text(f"{self.key}-thought-text", "".join(self._new_thought)))
-            self._new_thought.clear()
-        if (
-            (self._new_answer or self.reply.calls)
-            and not self._answer_begun
-            and (self.reply.first_answer_at is not None or self.reply.calls)
-        ):
+        self._new_thought.clear()
+        if (self._new_answer or self.reply.calls) and not self._answer_begun and (self.reply.answer.strip() or self.reply.calls):
             self._answer_begun = True
             found.append(set_open(f"{self.key}-thought", False))
             changed.add("thought")
         if "thought" in changed and self.reply.thought:
             found += self._thought_title()
         if self._new_answer and not self.ended:
-            found += self._answer.grow("".join(self._new_answer))
+            found += self._answer.grow("".join(self._new_answer), self._last_at)
         self._new_answer.clear()
         if "calls" in changed and self.reply.calls:
             found.append(set_html(f"{self.key}-calls", "".join(self._call(call) for call in self.reply.calls)))
@@ -107,21 +114,25 @@ class RoundView:
 
     def _finale(self) -> list[Patch]:
         found = [set_state(self.key, "ended")]
-        thought = self.reply.thought
-        if thought and not self._answer_begun:
-            found.append(set_open(f"{self.key}-thought", False))
-        if thought and len(thought) <= MARKDOWN_THOUGHT_LIMIT:
-            found.append(set_html(f"{self.key}-thought-text", f'<div class="prose">{markdown(thought)}</div>'))
+        if self.reply.thought:
+            found.append(set_lazy(f"{self.key}-thought-text", "kimi/thought/" + "/".join(self.key.split("-")[1:])))
         if self.reply.answer:
             found += self._answer.final(self.reply.answer)
+        notes = [self._texts.say(f"remark.{remark.name}", **remark.params) for remark in self._remarks]
+        if not any(remark.name == "no_reasoning_parser" for remark in self._remarks) or THOUGHT_END not in self.reply.answer:
+            notes += [self._texts.say(f"leak.{name}") for name in leaks(self.reply)]
+        if notes:
+            found.append(set_html(f"{self.key}-notes", "".join(notice_html("info", note) for note in notes)))
         return found
 
     def _thought_title(self) -> list[Patch]:
         running = not self._answer_begun and not self.ended
         tokens, exact = thought_tokens(self.reply, self._thought_deltas)
         count = self._texts.say("thought.tokens" if exact else "thought.about_tokens", count=tokens)
-        label = self._texts.say("thought.running" if running else "thought.done")
-        elapsed = (self._last_at - (self.reply.started_at or 0.0)) if running else (self.reply.thinking_seconds or 0.0)
+        unfinished = self.ended and not self._answer_begun
+        label = self._texts.say("thought.running" if running else "thought.unfinished" if unfinished else "thought.done")
+        before = self.reply.carried.thinking_seconds or 0.0 if self.reply.carried is not None else 0.0
+        elapsed = before + self._last_at - (self.reply.started_at or 0.0) if running else (self.reply.thinking_seconds or 0.0)
         seconds = seconds_html(elapsed, self._texts, running=running)
         html = f'<span class="label">{escape(label)}</span><span class="meta">{seconds}</span><span class="meta">{escape(count)}</span>'
         return [set_html(f"{self.key}-thought-title", html), set_state(f"{self.key}-thought", "running" if running else "done")]

@@ -14,6 +14,7 @@ class Elements:
         self.html: dict[str, str] = {}
         self.state: dict[str, str] = {}
         self.open: dict[str, bool] = {}
+        self.lazy: dict[str, str] = {}
         self.sent = 0
 
     def apply(self, patches: Iterable[Patch]) -> "Elements":
@@ -25,6 +26,8 @@ class Elements:
                 self.html[target] = self.html.get(target, "") + argument
             elif what == "open":
                 self.open[target] = bool(argument)
+            elif what == "lazy":
+                self.lazy[target] = argument
             elif what == "state":
                 self.state[target] = argument
         return self

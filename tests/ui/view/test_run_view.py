@@ -76,7 +76,7 @@ def test_the_question_and_the_answer_are_not_interpreted_as_html() -> None:
         Asked("<b>hi</b>"), RoundStarted(0), ThoughtDelta("<i>x</i>"), AnswerDelta("<script>1</script>"), Finished("stop"), Ended("done")
     )
     assert page.html[f"{KEY}-question"] == '<div class="bubble">&lt;b&gt;hi&lt;/b&gt;</div>'
-    assert "<script" not in page.html[f"{KEY}-0-answer-done"] and "<i>" not in page.html[f"{KEY}-0-thought-text"]
+    assert "<script" not in page.html[f"{KEY}-0-answer-done"] and f"{KEY}-0-thought-text" not in page.html
 
 
 def test_cut_off_in_thought_is_said() -> None:
@@ -100,7 +100,8 @@ def test_an_empty_turn_is_said() -> None:
 def test_an_early_end_is_said_and_the_clock_stops(state: str, words: str) -> None:
     page = shown(Asked("hi"), RoundStarted(0), ThoughtDelta("half a th"), Ended(state))  # type: ignore[arg-type]
     assert page.text(f"{KEY}-ending").startswith(words)
-    assert page.text(f"{KEY}-0-thought-text").strip() == "half a th"
+    assert page.text(f"{KEY}-0-thought-title") == "Thought, not finished0.5 sabout 1 tokens" and page.open == {}  # it stays open
+    assert page.lazy[f"{KEY}-0-thought-text"] == "kimi/thought/x/0"
     assert "data-elapsed" not in page.html[f"{KEY}-0-thought-title"]
     assert page.html[f"{KEY}-phase"] == ""
 
@@ -171,6 +172,7 @@ def test_the_same_is_shown_however_the_events_are_cut_into_batches() -> None:
         Ended("done"),
     )
     whole = Elements().apply(RunView("x", texts("en")).take(events))
+    words = "".join(f"word {number}\n" for number in range(40))
     draw = random.Random(7)
     for _ in range(30):
         view, page, rest = RunView("x", texts("en")), Elements(), list(events)
@@ -179,21 +181,10 @@ def test_the_same_is_shown_however_the_events_are_cut_into_batches() -> None:
             page.apply(view.take(rest[:count]))
             rest = rest[count:]
         assert page.html[f"{KEY}-1-answer-done"] == whole.html[f"{KEY}-1-answer-done"] and page.html[f"{KEY}-1-answer-tail"] == ""
-        for part in ("0-calls", "1-thought-title", "1-thought-text", "1-numbers", "ending"):
+        assert page.lazy == whole.lazy and page.html.get(f"{KEY}-1-thought-text", words) == words
+        for part in ("0-calls", "1-thought-title", "1-numbers", "ending"):
             assert page.html[f"{KEY}-{part}"] == whole.html[f"{KEY}-{part}"], part
         assert page.state == whole.state
-
-
-def test_a_long_thought_costs_the_same_per_token_throughout() -> None:
-    view, page = RunView("x", texts("en")), Elements()
-    page.apply(view.take(timed(Asked("q"), RoundStarted(0))))
-    costs = []
-    for _ in range(20):
-        before = page.sent
-        for _ in range(500):
-            page.apply(view.take([Timed(1.0, ThoughtDelta("some words "))]))
-        costs.append(page.sent - before)
-    assert max(costs) <= 1.05 * min(costs)
 
 
 def test_a_long_answer_sends_only_its_last_block_again() -> None:
