@@ -39,7 +39,9 @@ async def go_on(run: Run, engine: ChatEngine, request: ChatRequest, before: Carr
     if prompt is None:
         raise Failure("chat.cannot_continue")
     prompt = continued(prompt, before.thought, before.answer)
-    sampling, _ = await raw_fit(endpoint, prompt, request.sampling)
+    # A grammar or a budget counts from the beginning of a reply, which this is not.
+    sampling = request.sampling.model_copy(update={name: None for name in ("thinking_token_budget", "json_schema")})
+    sampling, _ = await raw_fit(endpoint, prompt, sampling)
     run.append(started(endpoint, endpoint.raw_body(prompt, sampling, as_rendered=True), request.messages))
     run.append(before)
     async with aclosing(endpoint.stream_raw(prompt, sampling, in_thought=not before.answer, as_rendered=True)) as events:

@@ -15,6 +15,7 @@ from kimi_demo.runs.run import Run
 from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.badge import badge
 from kimi_demo.ui.chat_acts import add_chat_acts
+from kimi_demo.ui.chat_again import add_chat_again
 from kimi_demo.ui.chat_routes import add_chat_routes
 from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.request_routes import add_requests
@@ -28,6 +29,7 @@ ASSETS = Path(__file__).parent / "assets"
 def add_routes(app: FastAPI, services: Services) -> None:
     live = Live(services.desk, services.chats, services.texts)
     add_chat_acts(app, services)
+    add_chat_again(app, services)
     add_chat_routes(app, services)
     add_requests(app, services)
     add_room(app, services)

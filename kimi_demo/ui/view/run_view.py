@@ -84,7 +84,8 @@ class RunView:
                 self._waiting = False
                 last = self._rounds[-1].reply if self._rounds else None
                 self._pending.append(set_html(f"{self.key}-phase", ""))
-                html = ending(ended, last, self._failed, self._texts, max_tokens=self._max_tokens)
+                run_id = self._turn.run_id if self._turn is not None else ""
+                html = ending(ended, last, self._failed, self._texts, max_tokens=self._max_tokens, run_id=run_id)
                 if self._asked.parameters.get("imported"):
                     html += f'<div class="imported fine">{escape(self._texts.say("turn.imported"))}</div>'
                 self._pending.append(set_html(f"{self.key}-ending", html))
