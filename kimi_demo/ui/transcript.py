@@ -1,6 +1,7 @@
 """A conversation as it is exported: what is known of it, gathered, and as a web page that needs neither the server nor a script."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path, PurePath
@@ -49,12 +50,15 @@ def served_by(settings: Settings, texts: Texts) -> dict[str, str]:
     build = find_vllm()
     served = f"{build.distribution} {build.version}" if build else "vLLM"
     try:
-        line = Launch.from_settings(settings, PurePath(settings.model).name if settings.model else "rehearsal").command()
+        launch = Launch.from_settings(settings, PurePath(settings.model).name if settings.model else "rehearsal")
     except Failure:
         return {texts.say("transcript.served"): served}
+    line = replace(launch, extra=()).command()
     flags = line[line.index("--model") :]
     where = flags.index("--host")
-    return {texts.say("transcript.served"): served, texts.say("transcript.flags"): " ".join([*flags[:where], *flags[where + 4 :]])}
+    # Of arguments that the operator added only the names: a value can be a token or a path.
+    added = [each.partition("=")[0] for each in launch.extra if each.startswith("-")]
+    return {texts.say("transcript.served"): served, texts.say("transcript.flags"): " ".join([*flags[:where], *flags[where + 4 :], *added])}
 
 
 def _turn(run: Run) -> Turn:
