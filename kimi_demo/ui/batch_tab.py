@@ -27,8 +27,6 @@ def build(services: Services) -> None:
             PRESETS[DEFAULT_PRESET].sampling.max_tokens,
             label=texts.say("page.max_tokens"),
             precision=0,
-            minimum=1,
-            maximum=services.settings.max_model_len,
             elem_id="batch-max-tokens",
             scale=1,
             min_width=160,

@@ -136,6 +136,11 @@ async def test_bad_input_is_named_where_it_was_entered_and_the_text_stays(page: 
     await page.tab("Batch")
     await page.at("#batch-run").click()
     await expect(page.at("#batch-notice")).to_contain_text("There are no prompts.")
+    await page.at("#batch-prompts textarea").fill("hello")
+    for value in ("0", "-1", ""):
+        await page.at("#batch-max-tokens input").fill(value)
+        await page.at("#batch-run").click()
+        await expect(page.at("#batch-notice")).to_contain_text(f'max_tokens: "{value}" cannot be used')
 
 
 async def test_hostile_text_from_the_model_does_nothing(page: DemoPage, scripted: Scripted) -> None:
