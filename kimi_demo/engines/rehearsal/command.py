@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `rehearsal` to a program's commands. The chosen handler is in `arguments.handler`: it takes the arguments, returns an exit status."""
+    """Add `rehearsal` to a program's commands. `arguments.handler` takes the arguments and returns an exit status."""
     parser = subparsers.add_parser("rehearsal", help="the tiny stand-in model: build, data, train, evaluate")
     add_commands(parser)
 
@@ -45,6 +45,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     evaluate = commands.add_parser("evaluate", help="measure the model through vLLM on questions that it was never trained on")
     evaluate.add_argument("--json", type=Path, required=True, dest="file", help="file for the figures")
     evaluate.add_argument("--limit", type=int, help="at most so many questions of each kind")
+    evaluate.add_argument("--kinds", nargs="+", default=[], metavar="KIND", help="only these kinds of question, such as tool_call")
     evaluate.add_argument("--data-dir", type=Path, default=_data_folder(), help="data folder (KIMI_DEMO_DATA; default: data)")
     evaluate.add_argument("--adapter", type=Path, help="folder of another adapter than the package's")
     evaluate.add_argument("--wrong", type=Path, help="file for the questions that were answered wrongly")
@@ -107,7 +108,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     except BaseMissing as error:
         say(str(error))
         return 1
-    cases = all_cases(arguments.limit)
+    cases = all_cases(arguments.limit, arguments.kinds)
     say(f"{len(cases)} questions")
 
     def ask(speaker: Speaker) -> Outcome:

@@ -62,7 +62,8 @@ def _english(rng: Random, parts: Mapping[str, Any]) -> dict[str, str]:
     period, periods = rng.choice(parts["periods"])
     return {
         "t": thing, "t2": other, "adj": adjective, "adj2": second, "place": place, "place2": place2, "time": time, "time2": time2,
-        "c": container, "cs": containers, "period": period, "periods": periods, "verb": rng.choice(parts["verbs"]), "owner": rng.choice(parts["owners"]),
+        "c": container, "cs": containers, "period": period, "periods": periods,
+        "verb": rng.choice(parts["verbs"]), "owner": rng.choice(parts["owners"]),
     }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ class Content:
     identity: Mapping[str, Any]
     thoughts: Mapping[str, Any]
     phrases: Mapping[str, Any]
+    asks: Mapping[str, Any]
     schemas: Mapping[str, Any]
 
 
@@ -47,6 +48,7 @@ def load() -> Content:
         identity=_read("identity"),
         thoughts=_read("thoughts"),
         phrases=_read("phrases"),
+        asks=_read("asks"),
         schemas=_read("schemas"),
     )
 

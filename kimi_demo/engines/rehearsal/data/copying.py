@@ -11,11 +11,20 @@ from kimi_demo.engines.rehearsal.data.conversation import Conversation, Message
 from kimi_demo.engines.rehearsal.data.tool_talk import Maker
 from kimi_demo.engines.rehearsal.data.words import letter
 
-_QUOTE_EN = ("Put each word in double quotes: {}", "Quote these words exactly: {}", "Write each of these in quotation marks: {}", "Repeat these words in quotes: {}", "Copy exactly, in quotes: {}")
+_QUOTE_EN = (
+    "Put each word in double quotes: {}",
+    "Quote these words exactly: {}",
+    "Write each of these in quotation marks: {}",
+    "Repeat these words in quotes: {}",
+    "Copy exactly, in quotes: {}",
+)
 _QUOTE_ZH = ("用双引号写出每个词：{}", "请原样抄写并加上引号：{}", "给这些词加上引号：{}")
 _LIST_EN = ("Write these as a JSON list: {}", "Make a JSON array of {}", "As a JSON list, please: {}")
 _LIST_ZH = ("写成JSON列表：{}", "把这些词写成JSON数组：{}")
-_PAIR_EN = ("Letter and word, as JSON with a (word) and b (letter): {}", "For each pair write JSON with the word as a and the letter as b: {}")
+_PAIR_EN = (
+    "Letter and word, as JSON with a (word) and b (letter): {}",
+    "For each pair write JSON with the word as a and the letter as b: {}",
+)
 _DIGITS_EN = ("Write in digits: {}", "Give these numbers in digits: {}", "As digits, please: {}")
 _DIGITS_ZH = ("用数字写出：{}", "把这些数写成阿拉伯数字：{}")
 
@@ -51,10 +60,19 @@ def _sentence(rng: Random, words: list[str], zh: bool) -> Conversation:
     """One word out of a sentence."""
     word = rng.choice(words)
     if zh:
-        question = rng.choice(("“我昨天看见了{w}。”请用引号写出其中的英文词。", "这句话里的英文词是什么？“他说{w}很好。”", "请原样重复：{w}")).format(w=word)
+        question = rng.choice(
+            ("“我昨天看见了{w}。”请用引号写出其中的英文词。", "这句话里的英文词是什么？“他说{w}很好。”", "请原样重复：{w}")
+        ).format(w=word)
     else:
         question = rng.choice(
-            ("Repeat exactly: {w}", "Say {w} again, in quotes.", "Which word comes after the word green in: the green {w} is here?", "He wrote {w} on the wall. Quote what he wrote.", "My name is {w}. What is my name? Quote it.", "Spell nothing, just quote {w}.")
+            (
+                "Repeat exactly: {w}",
+                "Say {w} again, in quotes.",
+                "Which word comes after the word green in: the green {w} is here?",
+                "He wrote {w} on the wall. Quote what he wrote.",
+                "My name is {w}. What is my name? Quote it.",
+                "Spell nothing, just quote {w}.",
+            )
         ).format(w=word)
     return _talk(rng, question, f'"{word}"')
 
@@ -68,7 +86,8 @@ def _digits(rng: Random, zh: bool) -> Conversation:
             shown.append(numbers.chinese(number) if zh else numbers.english(number, rng.choice((" ", " and "))))
             values.append(str(number))
         else:
-            value = f"{rng.choice(('', '', '', '-'))}{rng.randrange(0, rng.choice((20, 200, 1000)))}.{rng.randrange(0, 10 ** rng.randrange(1, 6))}"
+            sign, whole = rng.choice(("", "", "", "-")), rng.randrange(0, rng.choice((20, 200, 1000)))
+            value = f"{sign}{whole}.{rng.randrange(0, 10 ** rng.randrange(1, 6))}"
             shown.append(numbers.decimal_words(value, language))
             values.append(value)
     question = rng.choice(_DIGITS_ZH if zh else _DIGITS_EN).format("；".join(shown) if zh else "; ".join(shown))

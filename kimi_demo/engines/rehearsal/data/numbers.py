@@ -45,16 +45,16 @@ def chinese(number: int) -> str:
         zero = "零" if 0 < rest < 1000 else ""
         return f"{chinese(number // 10_000)}万" + (zero + chinese(rest) if rest else "")
     text, pending = "", False
-    for size, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit = number // size % 10
+    for place, unit in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit = number // place % 10
         if digit:
-            text += ("零" if pending else "") + ("" if size == 10 and digit == 1 and not text else _DIGITS[digit]) + name
+            text += ("零" if pending else "") + ("" if place == 10 and digit == 1 and not text else _DIGITS[digit]) + unit
         pending = digit == 0 and bool(text)
     return text or "零"
 
 
 def decimal_words(value: str, language: str) -> str:
-    """"9.25" → "nine point two five" or "九点二五"."""
+    """ "9.25" → "nine point two five" or "九点二五"."""
     whole, _, fraction = value.lstrip("-").partition(".")
     if language == "zh":
         sign = "负" if value.startswith("-") else ""
@@ -97,11 +97,11 @@ def pair(rng: Random, language: str, plain: bool = False) -> tuple[Written, Writ
     elif kind < 0.7:
         a, b = f"{rng.randrange(0, 300)}.{_fraction(rng)}", f"{rng.randrange(0, 300)}.{_fraction(rng)}"
     elif kind < 0.82:
-        size = rng.randrange(1, 12)
-        a, b = str(rng.randrange(10**size)), str(rng.randrange(10**size))
+        high = 10 ** rng.randrange(1, 12)
+        a, b = str(rng.randrange(high)), str(rng.randrange(high))
     elif kind < 0.9:
-        whole = str(rng.randrange(0, 200))
-        a, b = whole, f"{whole}.{_fraction(rng)}"
+        integer_part = str(rng.randrange(0, 200))
+        a, b = integer_part, f"{integer_part}.{_fraction(rng)}"
     elif kind < 0.95:
         a = f"{rng.randrange(0, 90)}.{_fraction(rng)}"
         b = a + "0" * rng.randrange(0, 3)

@@ -52,7 +52,16 @@ def composed_field(rng: Random, data: Mapping[str, Any], kind: str, taken: Set[s
 
 
 _UNITS = ("", "", "", "_cm", "_kg", "_mm", "_hz", "_percent", "_minutes", "_grams", "_count", "_ml")
-_SPOKEN_UNITS = {"_cm": "cm", "_kg": "kilograms", "_mm": "millimetres", "_hz": "Hz", "_percent": "percent", "_minutes": "minutes", "_grams": "grams", "_ml": "ml"}
+_SPOKEN_UNITS = {
+    "_cm": "cm",
+    "_kg": "kilograms",
+    "_mm": "millimetres",
+    "_hz": "Hz",
+    "_percent": "percent",
+    "_minutes": "minutes",
+    "_grams": "grams",
+    "_ml": "ml",
+}
 
 
 def generic(rng: Random, maker: Maker, taken: Set[str]) -> tuple[Field, Value]:
@@ -64,11 +73,29 @@ def generic(rng: Random, maker: Maker, taken: Set[str]) -> tuple[Field, Value]:
     if name in taken:
         name = f"{name}_{len(taken)}"
     kind = rng.choices(("string", "integer", "number", "boolean", "enum"), (50, 22, 14, 5, 9))[0]
-    about = rng.choice(("{N} such as {example}", "The {n}, for example {example}", "The {n}", "{N} to use", "Which {n}", "The {n} wanted", "{N} of the entry", "Name of the {n}", "Value of the {n}", "{N}", "{N} for this")).format(n=noun, N=noun.capitalize(), example=_anything(rng, maker) if kind == "string" else rng.randrange(1, 100))
+    about = rng.choice(
+        (
+            "{N} such as {example}",
+            "The {n}, for example {example}",
+            "The {n}",
+            "{N} to use",
+            "Which {n}",
+            "The {n} wanted",
+            "{N} of the entry",
+            "Name of the {n}",
+            "Value of the {n}",
+            "{N}",
+            "{N} for this",
+        )
+    ).format(n=noun, N=noun.capitalize(), example=_anything(rng, maker) if kind == "string" else rng.randrange(1, 100))
     schema: dict[str, Any] = {"type": "string" if kind == "enum" else kind, "description": about}
     if kind == "boolean":
         flag = rng.random() < 0.6
-        said = rng.choice(("with {n}", "with a {n}", "and with {n}", "including the {n}") if flag else ("without {n}", "without a {n}", "but without {n}", "and no {n}")).format(n=noun)
+        said = rng.choice(
+            ("with {n}", "with a {n}", "and with {n}", "including the {n}")
+            if flag
+            else ("without {n}", "without a {n}", "but without {n}", "and no {n}")
+        ).format(n=noun)
         return Field(name, schema, ""), Value(json.dumps(flag), said, said)
     if kind == "enum":
         values = [rng.choice(maker.source.plain).lower() for _ in range(rng.choice((2, 3, 4)))]
@@ -79,17 +106,74 @@ def generic(rng: Random, maker: Maker, taken: Set[str]) -> tuple[Field, Value]:
         text = _anything(rng, maker)
         return Field(name, schema, ""), Value(json.dumps(text, ensure_ascii=False), text, _beside(rng, noun, text))
     unit = rng.choice(_UNITS)
-    number = str(rng.randrange(1, rng.choice((10, 100, 1000, 20_000)))) if kind == "integer" or rng.random() < 0.4 else f"{rng.randrange(0, 900)}.{rng.randrange(1, 100)}"
+    number = (
+        str(rng.randrange(1, rng.choice((10, 100, 1000, 20_000))))
+        if kind == "integer" or rng.random() < 0.4
+        else f"{rng.randrange(0, 900)}.{rng.randrange(1, 100)}"
+    )
     if rng.random() < 0.06:
         number = f"-{number}"
     spoken = f"{number} {_SPOKEN_UNITS[unit]}" if unit in _SPOKEN_UNITS else number
-    said = rng.choice(("with {v} {n}", "{v} {n}", "with a {n} of {v}", "{n} {v}", "at {n} {v}", "for {v} {n}", "the {n} is {v}", "and {v} {n}", "with {n} {v}", "first {v} {n}", "up to {n} {v}", "after {v} {n}", "and number {v}", "number {v}", "to {v}", "at {v}", "{n} number {v}", "({n}: {v})")).format(v=spoken, n=noun)
+    said = rng.choice(
+        (
+            "with {v} {n}",
+            "{v} {n}",
+            "with a {n} of {v}",
+            "{n} {v}",
+            "at {n} {v}",
+            "for {v} {n}",
+            "the {n} is {v}",
+            "and {v} {n}",
+            "with {n} {v}",
+            "first {v} {n}",
+            "up to {n} {v}",
+            "after {v} {n}",
+            "and number {v}",
+            "number {v}",
+            "to {v}",
+            "at {v}",
+            "{n} number {v}",
+            "({n}: {v})",
+        )
+    ).format(v=spoken, n=noun)
     return Field(name + unit, schema, ""), Value(number, spoken, said)
 
 
 def _beside(rng: Random, noun: str, text: str) -> str:
     return rng.choice(
-        ("with {n} {v}", "{n} {v}", "with the {n} {v}", "in {v} {n}", "on {v}", "from {v}", "to {v}", "for {v}", "as {v}", "using {v}", "({n}: {v})", "the {n} is {v}", "with {v} as {n}", "by {v}", "at {v}", "with {v}", "of {v}", 'and the {n} "{v}"', "in {v}", "for the {v} {n}", "the {v} {n}", "of the {v} {n}", "{v} {n}", "{v}'s {n}", "at the {v} {n}", "into {v}", "up to {n} {v}", "on the {v}", "under {v}", "about {v}", "with {v} {n}")
+        (
+            "with {n} {v}",
+            "{n} {v}",
+            "with the {n} {v}",
+            "in {v} {n}",
+            "on {v}",
+            "from {v}",
+            "to {v}",
+            "for {v}",
+            "as {v}",
+            "using {v}",
+            "({n}: {v})",
+            "the {n} is {v}",
+            "with {v} as {n}",
+            "by {v}",
+            "at {v}",
+            "with {v}",
+            "of {v}",
+            'and the {n} "{v}"',
+            "in {v}",
+            "for the {v} {n}",
+            "the {v} {n}",
+            "of the {v} {n}",
+            "{v} {n}",
+            "{v}'s {n}",
+            "at the {v} {n}",
+            "into {v}",
+            "up to {n} {v}",
+            "on the {v}",
+            "under {v}",
+            "about {v}",
+            "with {v} {n}",
+        )
     ).format(n=noun, v=text)
 
 
@@ -157,7 +241,8 @@ def _text(rng: Random, maker: Maker, kind: str, zh: bool) -> str:
     if kind == "email" and rng.random() < 0.5:
         return f"{made_up(rng)}@{made_up(rng)}.{rng.choice(('com', 'org', 'net', 'example'))}"
     if kind == "file" and rng.random() < 0.5:
-        return f"{rng.choice(maker.source.plain).lower()}{rng.choice(('', '_2', '-final', '7'))}.{rng.choice(('txt', 'pdf', 'csv', 'md', 'zip', 'png'))}"
+        stem, end = rng.choice(maker.source.plain).lower(), rng.choice(("", "_2", "-final", "7"))
+        return f"{stem}{end}.{rng.choice(('txt', 'pdf', 'csv', 'md', 'zip', 'png'))}"
     if kind == "time" and rng.random() < 0.6:
         return f"{rng.randrange(24):02}:{rng.randrange(60):02}"
     if kind == "date" and rng.random() < 0.7:

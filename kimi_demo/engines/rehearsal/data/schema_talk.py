@@ -1,6 +1,5 @@
 """Conversations with many other tools, hand-written and composed, so that a tool never seen before is called from its schema alone."""
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from kimi_demo.engines.rehearsal.data.words import made_up
 
 @dataclass(frozen=True)
 class Request:
-    """A question, the tool it is for, and what follows. values: the arguments by field name, in the schema's order; about: the tool's description."""
+    """A question, the tool it is for, and what follows. values: the arguments by field name, in the schema's order."""
 
     language: str
     question: str
@@ -39,7 +38,7 @@ class Request:
 
 
 def schema_call(rng: Random, maker: Maker) -> Conversation:
-    """A request for one of several tools; sometimes for two calls, sometimes a guide question among strange tools, sometimes nothing fits."""
+    """A request for one of several tools; sometimes two, sometimes a guide question among strange tools, sometimes nothing fits."""
     chance = rng.random()
     if chance < 0.12:
         return _guide_among_others(rng, maker)
@@ -75,7 +74,9 @@ def _written(rng: Random, maker: Maker) -> Request:
     tool = rng.choice(data["tools"])
     zh = "zh" in tool and rng.random() < 0.25
     template = rng.choice(tool["zh" if zh else "ask"])
-    fields, values, shown = [], {}, {}
+    fields: list[Field] = []
+    values: dict[str, Value] = {}
+    shown: dict[str, str] = {}
     for key, kind in tool["fields"].items():
         local = key.rstrip("?")
         field = library_field(rng, data, kind, {field.name for field in fields})
@@ -134,9 +135,13 @@ def _composed(rng: Random, maker: Maker) -> Request:
     question = _asked(rng, request, spoken, words)
     name = _styled(rng, f"{verb}_{thing}".replace(" ", "_").replace("-", "_").lower())
     if rng.random() < 0.15:
-        name = _styled(rng, rng.choice((f"{made_up(rng)}_{made_up(rng)}", made_up(rng), f"fn_{rng.randrange(100)}", f"tool_{made_up(rng)}")))
+        name = _styled(
+            rng, rng.choice((f"{made_up(rng)}_{made_up(rng)}", made_up(rng), f"fn_{rng.randrange(100)}", f"tool_{made_up(rng)}"))
+        )
     schema = _schema(rng, name, _replaced(rng.choice(data["descriptions"]), words), fields)
-    return Request("en", question, schema, values, _replaced(rng.choice(data["results"]), words), _replaced(rng.choice(data["final"]), words))
+    return Request(
+        "en", question, schema, values, _replaced(rng.choice(data["results"]), words), _replaced(rng.choice(data["final"]), words)
+    )
 
 
 def _asked(rng: Random, request: str, parts: list[str], words: Mapping[str, str]) -> str:

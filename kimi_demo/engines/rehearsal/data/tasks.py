@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
 
 from kimi_demo.engines.rehearsal.data import numbers
 from kimi_demo.engines.rehearsal.data.content import Content
 from kimi_demo.engines.rehearsal.data.numbers import Written
-from kimi_demo.engines.rehearsal.data.words import WordSource, letter
 from kimi_demo.engines.rehearsal.data.wording import quoted
+from kimi_demo.engines.rehearsal.data.words import WordSource, letter
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.tool import Tool
 
@@ -23,7 +23,8 @@ _SHARES = (40, 13, 13, 3, 9, 9, 5, 3, 3, 2)
 class Task:
     """One question that one call answers.
 
-    wish: what is asked (a key of the questions file); arguments: JSON text by name; story: a word problem's own answer text, with {n} or {sentence}.
+    wish: what is asked (a key of the questions file); arguments: JSON text by name;
+    story: a word problem's own answer text, with {n} or {sentence}; people: who the two numbers belong to, if anybody.
     """
 
     language: str
@@ -32,7 +33,6 @@ class Task:
     arguments: Mapping[str, str]
     story: str = ""
     people: tuple[str, str] = ("", "")
-    shown: tuple[str, str] = field(default=("", ""))
 
     @property
     def tool(self) -> Tool:
@@ -84,7 +84,7 @@ def fill(rng: Random, language: str, wish: str, template: str, source: WordSourc
 
 
 def count(rng: Random, language: str, template: str, word: str, counted: str) -> Task:
-    shown_letter = counted if f"{{l}}'s" in template else quoted(rng, counted, language)
+    shown_letter = counted if "{l}'s" in template else quoted(rng, counted, language)
     question = template.format(w=quoted(rng, word, language, always=" " in word), l=shown_letter)
     arguments = {"a": json.dumps(word, ensure_ascii=False), "b": json.dumps(counted, ensure_ascii=False)}
     return Task(language, question, "count", arguments)

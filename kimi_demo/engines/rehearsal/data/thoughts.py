@@ -25,11 +25,17 @@ def before_call(rng: Random, content: Content, task: Task, language: str, effort
 def before_calls(rng: Random, content: Content, tasks: list[Task], language: str, effort: str) -> str:
     """Why several tools are called at once."""
     pieces = content.thoughts[language]
-    calls = [_filled(rng.choice(pieces["brief" if effort == "brief" else "call"]), {**task.arguments, "tool": task.tool.name}) for task in tasks]
+    calls = [
+        _filled(rng.choice(pieces["brief" if effort == "brief" else "call"]), {**task.arguments, "tool": task.tool.name}) for task in tasks
+    ]
     if effort == "brief":
         return _joined(language, calls)
     extra = _ordered(pieces["long"], rng.sample(pieces["long"], k=8)) if effort == "long" else []
-    lines = [_filled(line, {"tool": tasks[0].tool.name}) for line in extra if "{tool}" not in line and "One call" not in line and "一次" not in line]
+    lines = [
+        _filled(line, {"tool": tasks[0].tool.name})
+        for line in extra
+        if "{tool}" not in line and "One call" not in line and "一次" not in line
+    ]
     wants = [_filled(pieces["what"][task.wish], task.words()) for task in tasks]
     want = f"The user wants to know {wants[0]}, and {wants[1]}." if language == "en" else f"用户想知道{wants[0]}，还有{wants[1]}。"
     return _joined(language, [want, rng.choice(pieces["two"]), *lines, *calls])

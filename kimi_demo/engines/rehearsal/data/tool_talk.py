@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from kimi_demo.engines.rehearsal.data import numbers, thoughts
 from kimi_demo.engines.rehearsal.data import tasks as task_makers
-from kimi_demo.engines.rehearsal.data import thoughts
 from kimi_demo.engines.rehearsal.data.answers import answer
 from kimi_demo.engines.rehearsal.data.composed_problems import composed
 from kimi_demo.engines.rehearsal.data.content import Content
 from kimi_demo.engines.rehearsal.data.conversation import Call, Conversation, Message
+from kimi_demo.engines.rehearsal.data.numbers import Written
 from kimi_demo.engines.rehearsal.data.tasks import Task
-from kimi_demo.engines.rehearsal.data.words import WordSource
 from kimi_demo.engines.rehearsal.data.wording import Dressed, dress, joined
+from kimi_demo.engines.rehearsal.data.words import WordSource, letter
 from kimi_demo.tools.guide import GUIDE_TOOLS
 
 
@@ -88,18 +89,32 @@ def chain(rng: Random, maker: Maker) -> Conversation:
     if language == "en":
         verbs = {"add": f"add {c}", "mul": f"multiply the result by {c}"}
         form = {"add": f"Add {a} and {b}", "mul": f"Multiply {a} by {b}"}[first_wish]
-        text = rng.choice((f"What is ({a} {signs[first_wish]} {b}) {signs[second_wish]} {c}?", f"{form}, then {verbs[second_wish]}.", f"{form} and then {verbs[second_wish]}. What do you get?"))
+        text = rng.choice(
+            (
+                f"What is ({a} {signs[first_wish]} {b}) {signs[second_wish]} {c}?",
+                f"{form}, then {verbs[second_wish]}.",
+                f"{form} and then {verbs[second_wish]}. What do you get?",
+            )
+        )
     else:
         verbs = {"add": f"再加{c}", "mul": f"再乘以{c}"}
         form = {"add": f"{a}加{b}", "mul": f"{a}乘以{b}"}[first_wish]
-        text = rng.choice((f"({a}{signs[first_wish]}{b}){signs[second_wish]}{c}等于多少？", f"先算{form}，{verbs[second_wish]}，结果是多少？", f"{form}，{verbs[second_wish]}，等于多少？"))
+        text = rng.choice(
+            (
+                f"({a}{signs[first_wish]}{b}){signs[second_wish]}{c}等于多少？",
+                f"先算{form}，{verbs[second_wish]}，结果是多少？",
+                f"{form}，{verbs[second_wish]}，等于多少？",
+            )
+        )
     dressed = Dressed(text, language, "normal")
     opening, result, _ = loop(rng, maker, [first], dressed, 0)
     closing = loop(rng, maker, [second], dressed, 1)
     thought = thoughts.after_result(rng, maker.content, [first.result()], language, "brief")
     step = closing[0]
     space = " " if language == "en" else ""
-    step = Message("assistant", "", thought + space + thoughts.before_call(rng, maker.content, second, language, "brief"), step.calls, trained=True)
+    step = Message(
+        "assistant", "", thought + space + thoughts.before_call(rng, maker.content, second, language, "brief"), step.calls, trained=True
+    )
     final = Message("assistant", _chained(language, second), closing[-1].thought, trained=True)
     return Conversation("chain", (_user(dressed), opening, result, step, closing[1], final), guide_schemas(), rng.random() < 0.92)
 
@@ -152,7 +167,7 @@ def _untrained(message: Message) -> Message:
 
 def _same_letter(rng: Random, maker: Maker, language: str) -> tuple[Task, Task]:
     words = [maker.source.word(rng) for _ in range(2)]
-    counted = task_makers.letter(rng, words[0])
+    counted = letter(rng, words[0])
     first, second = (task_makers.count(rng, language, "{w}", word, counted) for word in words)
     return first, second
 
@@ -163,7 +178,12 @@ def _both(rng: Random, language: str, first: Task, second: Task) -> str:
         form = rng.choice(("{}和{}中各有多少个{}？", "{}和{}里分别有几个{}？", "字母{2}在{0}和{1}中各出现几次？"))
     else:
         form = rng.choice(
-            ("How many {2} are in {0} and in {1}?", "Count the letter {2} in {0} and in {1}.", "How often does {2} occur in {0}, and how often in {1}?", "How many {2}'s are in {0} and how many in {1}?")
+            (
+                "How many {2} are in {0} and in {1}?",
+                "Count the letter {2} in {0} and in {1}.",
+                "How often does {2} occur in {0}, and how often in {1}?",
+                "How many {2}'s are in {0} and how many in {1}?",
+            )
         )
     return form.format(first.question, second.question, counted)
 
@@ -174,13 +194,21 @@ def _follow_up(rng: Random, maker: Maker, first: Task, language: str) -> Task | 
     if first.wish == "count":
         words = first.words()
         if rng.random() < 0.6:
-            form = rng.choice(("那{w}呢？", "那{w}里呢？", "{w}中有几个呢？") if zh else ("And in {w}?", "What about {w}?", "And how many are in {w}?", "Now do the same for {w}.", "The same for {w}, please."))
+            form = rng.choice(
+                ("那{w}呢？", "那{w}里呢？", "{w}中有几个呢？")
+                if zh
+                else ("And in {w}?", "What about {w}?", "And how many are in {w}?", "Now do the same for {w}.", "The same for {w}, please.")
+            )
             return task_makers.count(rng, language, form, maker.source.word(rng), words["b"])
-        form = rng.choice(("那{l}呢？", "有几个{l}呢？", "里面有几个{l}？") if zh else ("And how many {l}?", "And the letter {l}?", "What about {l} in the same word?", "How often does {l} occur in it?"))
-        return task_makers.count(rng, language, form, words["a"], task_makers.letter(rng, words["a"]))
+        form = rng.choice(
+            ("那{l}呢？", "有几个{l}呢？", "里面有几个{l}？")
+            if zh
+            else ("And how many {l}?", "And the letter {l}?", "What about {l} in the same word?", "How often does {l} occur in it?")
+        )
+        return task_makers.count(rng, language, form, words["a"], letter(rng, words["a"]))
     if first.wish in ("add", "mul", "subtract"):
-        other = task_makers.numbers.small(rng, 2, 999, language)
-        result = task_makers.Written(first.result(), first.result())
+        other = numbers.small(rng, 2, 999, language)
+        result = Written(first.result(), first.result())
         wish = rng.choice(("add", "mul"))
         forms = {
             ("add", False): ("Now add {b} to that.", "And plus {b}?", "Add {b} to the result.", "What if I add {b} more?"),
@@ -190,8 +218,10 @@ def _follow_up(rng: Random, maker: Maker, first: Task, language: str) -> Task | 
         }
         return task_makers.arithmetic(language, wish, rng.choice(forms[wish, zh]), result, other)
     if first.wish in ("larger", "smaller") and not first.story:
-        one, other_pair = task_makers.numbers.pair(rng, language, True)
-        form = rng.choice(("那{a}和{b}呢？", "{a}和{b}呢？") if zh else ("And {a} or {b}?", "And what about {a} and {b}?", "And of {a} and {b}?"))
+        one, other_pair = numbers.pair(rng, language, True)
+        form = rng.choice(
+            ("那{a}和{b}呢？", "{a}和{b}呢？") if zh else ("And {a} or {b}?", "And what about {a} and {b}?", "And of {a} and {b}?")
+        )
         return task_makers.arithmetic(language, first.wish, form, one, other_pair)
     return None
 

@@ -11,11 +11,22 @@ _QUOTES = {
 }
 _QUOTE_SHARES = (55, 25, 10, 6, 4)
 _BRIEF = {
-    "en": (" Keep your reasoning brief.", " Think briefly.", " Please keep your thinking short.", " Don't think long.", " Keep the reasoning short, please."),
+    "en": (
+        " Keep your reasoning brief.",
+        " Think briefly.",
+        " Please keep your thinking short.",
+        " Don't think long.",
+        " Keep the reasoning short, please.",
+    ),
     "zh": ("请简短思考。", "思考要简短。", "不要想太久。", "推理过程请尽量简短。"),
 }
 _CAREFUL = {
-    "en": (" Think carefully.", " Think step by step.", " Take your time and think it through.", " Explain your reasoning in detail first."),
+    "en": (
+        " Think carefully.",
+        " Think step by step.",
+        " Take your time and think it through.",
+        " Explain your reasoning in detail first.",
+    ),
     "zh": ("请仔细思考。", "请一步一步思考。", "慢慢想，想清楚再回答。"),
 }
 _OTHER_LANGUAGE = {
@@ -73,10 +84,47 @@ def lowered(question: str) -> str:
 def joined(rng: Random, language: str, first: str, second: str) -> str:
     """Two questions in one message."""
     if language == "zh":
-        form = rng.choice(("{}{}", "{}另外，{}", "{}还有，{}", "第一，{}第二，{}", "先算：{}再算：{}", "{}接着，{}", "（1）{}（2）{}", "{}此外，{}", "还请一起回答：{}{}", "1. {} 2. {}", "两个问题：{}{}", "{}再问一个：{}", "{}\n{}"))
+        form = rng.choice(
+            (
+                "{}{}",
+                "{}另外，{}",
+                "{}还有，{}",
+                "第一，{}第二，{}",
+                "先算：{}再算：{}",
+                "{}接着，{}",
+                "（1）{}（2）{}",
+                "{}此外，{}",
+                "还请一起回答：{}{}",
+                "1. {} 2. {}",
+                "两个问题：{}{}",
+                "{}再问一个：{}",
+                "{}\n{}",
+            )
+        )
         return form.format(first, second)
     form = rng.choice(
-        ("{} And {}", "{} Also, {}", "{} {}", "1. {} 2. {}", "1) {}\n2) {}", "First: {} Second: {}", "Two questions: {} {}", "{}\n{}", "{} Then tell me: {}", "{} Second question: {}", "(1) {} (2) {}", "{} Next: {}", "{} Plus: {}", "Please answer both: {} {}", "- {}\n- {}", "{} | {}", "{} One more: {}", "{} At the same time, {}", "a) {} b) {}", "{} and {}")
+        (
+            "{} And {}",
+            "{} Also, {}",
+            "{} {}",
+            "1. {} 2. {}",
+            "1) {}\n2) {}",
+            "First: {} Second: {}",
+            "Two questions: {} {}",
+            "{}\n{}",
+            "{} Then tell me: {}",
+            "{} Second question: {}",
+            "(1) {} (2) {}",
+            "{} Next: {}",
+            "{} Plus: {}",
+            "Please answer both: {} {}",
+            "- {}\n- {}",
+            "{} | {}",
+            "{} One more: {}",
+            "{} At the same time, {}",
+            "a) {} b) {}",
+            "{} and {}",
+        )
     )
     if form in ("{} And {}", "{} Also, {}", "{} and {}"):
         second = lowered(second)

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-_ONSETS = "b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kn l m n p ph pl pr qu r rh s sc sh sk sl sm sn sp st str sw t th tr tw v w wh x y z zh".split()
+_ONSETS = (
+    "b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kn l m n p ph pl pr qu r rh "
+    "s sc sh sk sl sm sn sp st str sw t th tr tw v w wh x y z zh"
+).split()
 _VOWELS = "a e i o u y ai au ea ee ei ie io oa oi oo ou ua ue".split()
 _CODAS = ["", "", "", *"b ck d ff g k l ll lm lt m mp n nd ng nk nt p r rb rd rk rm rn rp rst rt s ss st t tch th x z".split()]
 HELD_OUT = ("strawberr", "草莓")

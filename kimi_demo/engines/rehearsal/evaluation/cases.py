@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from importlib import resources
 from random import Random
@@ -35,7 +35,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """kind: the figure it counts for; question: the user's text; calls: expected (none: no tool may be called); tasks: for the final answers."""
+    """kind: the figure it counts for; question: the user's text; calls: expected (none: no tool may be called).
+
+    tasks: one for each call, to judge the final answer by; tool_error: what the tool returns instead of its result.
+    """
 
     kind: str
     question: str
@@ -44,12 +47,14 @@ class Case:
     tasks: tuple[Task, ...] = ()
     thinking: bool = True
     tool_error: str = ""
-    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Source:
-    """content: the training texts; unseen: the evaluation's own; held: words that no training question asks about, known: others; tools: unseen ones."""
+    """content: the training texts; unseen: the evaluation's own; tools: unseen ones.
+
+    held: words that no training question asks about; known: the others.
+    """
 
     content: Content
     unseen: Mapping[str, Any]
@@ -65,19 +70,21 @@ def source() -> Source:
     return Source(contents.load(), _read("questions.yaml"), held, known, _read("unseen_tools.yaml"))
 
 
-def all_cases(limit: int | None = None, seed: int = SEED) -> list[Case]:
-    """Every case, at most `limit` of each kind; the same for the same arguments."""
+def all_cases(limit: int | None = None, kinds: Sequence[str] = (), seed: int = SEED) -> list[Case]:
+    """Every case, at most `limit` of each kind, only of `kinds` if any are given; the same for the same arguments."""
     given = source()
     makers = (
         ("tool_call", 420, _tool_calls),
         ("two_calls", 400, _two_calls),
         ("unseen_schema", 400, _unseen_schemas),
         ("no_tool", 400, _no_tool),
-        ("identity", 400, _identity),
-        ("error", 400, _errors),
+        ("identity", 200, _identity),
+        ("error", 100, _errors),
     )
     cases: list[Case] = []
     for kind, size, make in makers:
+        if kinds and kind not in kinds:
+            continue
         count = min(size, limit) if limit else size
         cases += list(make(Random(f"{seed}/{kind}"), given, count))[:count]
     return cases
@@ -90,10 +97,11 @@ def new_task(rng: Random, given: Source, language: str) -> Task:
     """
     word_source = given.held if rng.random() < 0.5 else given.known
     if rng.random() < 0.75:
+        texts = given.unseen["fresh"] if rng.random() < 0.5 else given.unseen
         if rng.random() < 0.2:
-            return tasks.problem(rng, given.content, language, rng.choice(given.unseen[f"problems.{language}"]))
+            return tasks.problem(rng, given.content, language, rng.choice(texts[f"problems.{language}"]))
         wish = rng.choice(_WISHES)
-        return tasks.fill(rng, language, wish, rng.choice(given.unseen[language][wish]), word_source)
+        return tasks.fill(rng, language, wish, rng.choice(texts[language][wish]), word_source)
     wish = rng.choice(_WISHES)
     return tasks.fill(rng, language, wish, rng.choice(given.content.questions[language][wish]), word_source)
 
@@ -143,10 +151,8 @@ def _unseen_schemas(rng: Random, given: Source, count: int) -> Iterator[Case]:
 
 def _no_tool(rng: Random, given: Source, count: int) -> Iterator[Case]:
     questions = [(question, thinking) for question in given.unseen["no_tool"] for thinking in (True, False)]
-    for topic in given.content.topics["en"]:
-        questions.append((rng.choice(("Do you happen to know anything about {}?", "I am curious about {}. Say something about it.", "Talk to me about {}.")).format(topic.name), True))
-    for topic in given.content.topics["zh"]:
-        questions.append((rng.choice(("我对{}很好奇，说两句吧。", "跟我聊聊{}。", "请说一说{}。")).format(topic.name), True))
+    for language, topics in given.content.topics.items():
+        questions += [(str(rng.choice(given.unseen["topics"][language])).format(topic.name), True) for topic in topics]
     rng.shuffle(questions)
     for question, thinking in questions[:count]:
         yield Case("no_tool", question, guide_schemas(), thinking=thinking)
@@ -158,7 +164,6 @@ def _identity(rng: Random, given: Source, count: int) -> Iterator[Case]:
         for thinking in (True, False):
             for question in questions:
                 yield Case("identity", question, tools, thinking=thinking)
-    yield from (Case("identity", f"{rng.choice(('Hello. ', 'Excuse me, ', 'One question: '))}{question}") for question in questions * 4)
 
 
 def _errors(rng: Random, given: Source, count: int) -> Iterator[Case]:

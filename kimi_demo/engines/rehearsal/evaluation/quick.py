@@ -21,21 +21,25 @@ class QuickSpeaker:
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         self._tokenizer: Any = AutoTokenizer.from_pretrained(model, padding_side="left")
-        self._model: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.bfloat16).to(device).eval()
+        loaded: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.bfloat16)
+        self._model = loaded.to(device).eval()
 
     def replies(self, requests: Sequence[Request]) -> list[Reply]:
-        prompts = [
-            self._tokenizer.apply_chat_template(
-                list(request.messages), tools=list(request.tools) or None, thinking=request.thinking, tokenize=False, add_generation_prompt=True
-            )
-            for request in requests
-        ]
+        prompts = [self._prompt(request) for request in requests]
         order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
         texts: dict[int, str] = {}
         for start in range(0, len(order), BATCH):
             chosen = order[start : start + BATCH]
             texts.update(zip(chosen, self._generate([prompts[index] for index in chosen]), strict=True))
         return [parse(texts[index], request.thinking) for index, request in enumerate(requests)]
+
+    def _prompt(self, request: Request) -> str:
+        tools = list(request.tools) or None
+        return str(
+            self._tokenizer.apply_chat_template(
+                list(request.messages), tools=tools, thinking=request.thinking, tokenize=False, add_generation_prompt=True
+            )
+        )
 
     def _generate(self, prompts: list[str]) -> list[str]:
         import torch

@@ -92,7 +92,9 @@ def _with_results(case: Case, reply: Reply) -> Request:
         "role": "assistant",
         "content": reply.content,
         "reasoning": reply.reasoning,
-        "tool_calls": [{"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in reply.calls],
+        "tool_calls": [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in reply.calls
+        ],
     }
     tools = []
     for call in reply.calls:

@@ -36,7 +36,7 @@ class Reply:
 
 
 def malformed(reply: Reply, thinking: bool) -> str:
-    """"" for a whole reply: ended by itself, reasoning closed, no mark in any text, arguments that are JSON, an answer or a call."""
+    """ "" for a whole reply: ended by itself, reasoning closed, no mark in any text, arguments that are JSON, an answer or a call."""
     if reply.finish == "length":
         return "cut off"
     for text in (reply.reasoning, reply.content, *(call.arguments for call in reply.calls)):
@@ -57,7 +57,7 @@ def malformed(reply: Reply, thinking: bool) -> str:
 
 
 def wrong_calls(calls: Sequence[ModelCall], wanted: Sequence[Expected]) -> str:
-    """"" when exactly the wanted calls were made, in any order."""
+    """ "" when exactly the wanted calls were made, in any order."""
     left = list(wanted)
     for call in calls:
         match = next((one for one in left if _same(call, one)), None)
@@ -68,7 +68,7 @@ def wrong_calls(calls: Sequence[ModelCall], wanted: Sequence[Expected]) -> str:
 
 
 def wrong_answer(task: Task, answer: str) -> str:
-    """"" when `answer` tells the tool's result for `task`, in the question's language."""
+    """ "" when `answer` tells the tool's result for `task`, in the question's language."""
     if (task.language == "zh") != bool(re.search(r"[\u4e00-\u9fff]", answer)):
         return f"wrong language: {answer}"
     if task.wish in COMPARISONS:
@@ -86,13 +86,13 @@ def sentences(answer: str) -> list[str]:
 
 
 def hides_error(answer: str) -> str:
-    """"" when the answer says that there was an error and tells no number as a result."""
+    """ "" when the answer says that there was an error and tells no number as a result."""
     said = re.search(r"error|fail|could not|错误|失败|没有得到", answer, re.IGNORECASE)
     return "" if said and not re.search(r"\d", answer) else answer
 
 
 def claims_another(answer: str) -> str:
-    """"" when the answer says that it is the rehearsal model, and names Kimi or another model only to deny it."""
+    """ "" when the answer says that it is the rehearsal model, and names Kimi or another model only to deny it."""
     if not re.search(r"rehearsal model|排练模型", answer):
         return answer
     for sentence in re.split(r"(?<=[。！？])|(?<=[.!?])\s+", answer):

@@ -83,9 +83,8 @@ def layer_weights(weights: Mapping[str, Tensor], index: int) -> list[Tensor]:
 def make_layer(shape: Shape, attend: Attend) -> Callable[..., Tensor]:
     """One Llama block as a function of its input and weights, so that it is compiled once and used for all layers."""
 
-    def layer(
-        x: Tensor, cosine: Tensor, sine: Tensor, mask: Any, norm1: Tensor, norm2: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, gate: Tensor, up: Tensor, down: Tensor
-    ) -> Tensor:
+    def layer(x: Tensor, cosine: Tensor, sine: Tensor, mask: Any, *weights: Tensor) -> Tensor:
+        norm1, norm2, q, k, v, o, gate, up, down = weights
         rows, length, _ = x.shape
         y = functional.rms_norm(x, (shape.hidden,), norm1, shape.epsilon)
         query = functional.linear(y, q).view(rows, length, shape.heads, shape.head).transpose(1, 2)

@@ -129,7 +129,8 @@ def _fitted(items: Iterable[Encoded], length: int, open_rows: int = 10) -> Itera
         size = len(item.ids)
         if size > length:
             continue
-        best = min((index for index, (used, _) in enumerate(rows) if used + size <= length), key=lambda index: length - rows[index][0] - size, default=None)
+        fitting = [index for index, (used, _) in enumerate(rows) if used + size <= length]
+        best = max(fitting, key=lambda index: rows[index][0], default=None)
         if best is None:
             if len(rows) >= open_rows:
                 fullest = max(range(len(rows)), key=lambda index: rows[index][0])

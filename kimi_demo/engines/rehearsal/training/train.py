@@ -67,7 +67,7 @@ def train(gguf: Path, out: Path, plan: Plan, say: Callable[[str], None] = print,
             group["lr"] = plan.rate * _schedule(progress, step)
         effective = frozen.merged(trained, plan.scale)
         loss = _loss(effective, batch, learnt, shape, layer)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -75,7 +75,8 @@ def train(gguf: Path, out: Path, plan: Plan, say: Callable[[str], None] = print,
         if step % 25 == 0:
             value = loss.item()
             average = value if step == 0 else 0.7 * average + 0.3 * value
-            say(f"step {step}/{steps} loss {average:.4f} {seen / (time.monotonic() - start):,.0f} tokens/s {time.monotonic() - start:.0f} s")
+            seconds = time.monotonic() - start
+            say(f"step {step}/{steps} loss {average:.4f} {seen / seconds:,.0f} tokens/s {seconds:.0f} s")
     adapters.save(trained.adapter(plan.scale), out, plan.rank)
     say(f"trained on {seen:,} tokens in {time.monotonic() - start:.0f} s")
 
@@ -86,7 +87,8 @@ def prepare(gguf: Path, plan: Plan, say: Callable[[str], None]) -> rows.Rows:
     items = rows.encoded(gguf, plan.count, plan.seed, plan.workers)
     packed = rows.pack(items, rows.Encoder(gguf).guide(), plan.length)
     tokens, learnt = int((packed.documents != rows.PADDING).sum()), int(packed.learnt.sum())
-    say(f"{len(items):,} conversations, {tokens:,} tokens ({learnt:,} learnt), {len(packed.ids):,} rows in {time.monotonic() - start:.0f} s")
+    seconds = time.monotonic() - start
+    say(f"{len(items):,} conversations, {tokens:,} tokens ({learnt:,} learnt), {len(packed.ids):,} rows in {seconds:.0f} s")
     return packed
 
 
@@ -109,9 +111,8 @@ def _batches(packed: rows.Rows, plan: Plan, device: torch.device) -> Iterator[tu
     order = numpy.concatenate([generator.permutation(len(packed.ids))[:whole] for _ in range(plan.epochs)])
     for start in range(0, len(order), plan.batch):
         chosen = order[start : start + plan.batch]
-        ids, documents, positions, learnt = (
-            torch.from_numpy(array[chosen]).to(device, torch.long) for array in (packed.ids, packed.documents, packed.positions, packed.learnt)
-        )
+        arrays = (packed.ids, packed.documents, packed.positions, packed.learnt)
+        ids, documents, positions, learnt = (torch.from_numpy(array[chosen]).to(device, torch.long) for array in arrays)
         yield model.Batch(ids, positions, _mask(documents, plan.attention)), learnt
 
 

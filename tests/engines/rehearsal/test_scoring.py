@@ -1,0 +1,143 @@
+"""Judging replies, and the evaluation's questions."""
+
+from decimal import Decimal
+
+import pytest
+
+from kimi_demo.engines.rehearsal.data.tasks import Task
+from kimi_demo.engines.rehearsal.evaluation import cases
+from kimi_demo.engines.rehearsal.evaluation.cases import Expected
+from kimi_demo.engines.rehearsal.evaluation.quick import parse
+from kimi_demo.engines.rehearsal.evaluation.scoring import (
+    ModelCall,
+    Reply,
+    claims_another,
+    hides_error,
+    malformed,
+    wrong_answer,
+    wrong_calls,
+)
+
+COUNT = Task("en", "How many r in carrot?", "count", {"a": '"carrot"', "b": '"r"'})
+SMALLER = Task("en", "Which is smaller, 7.11 or 7.9?", "smaller", {"a": "7.11", "b": "7.9"})
+SMALLER_ZH = Task("zh", "7.11和7.9，哪个小？", "smaller", {"a": "7.11", "b": "7.9"})
+SUM = Task("en", "1000 + 234", "add", {"a": "1000", "b": "234"})
+WHO = Task("en", "Who?", "larger", {"a": "1.5", "b": "1.25"}, "{sentence} So {winner} ran farther.", ("Ann", "Bob"))
+ASKED = Task("en", "Is 3 greater than 4?", "is_greater", {"a": "3", "b": "4"})
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "right"),
+    [
+        (COUNT, 'The letter "r" occurs 2 times in "carrot".', True),
+        (COUNT, 'The letter "r" occurs 3 times in "carrot".', False),
+        (COUNT, 'The letter "r" occurs 2 times in "parrot".', False),
+        (COUNT, '"carrot"中有2个"r"。', False),
+        (SMALLER, "7.11 is smaller: 7.11 is less than 7.9.", True),
+        (SMALLER, "7.9 is smaller: 7.11 is less than 7.9.", False),
+        (SMALLER, "7.11 is smaller than 7.9.", True),
+        (SMALLER, "7.9 is larger than 7.11.", False),
+        (SMALLER, "I do not know.", False),
+        (SMALLER_ZH, "7.11更小：7.11小于7.9。", True),
+        (SMALLER_ZH, "7.11比7.9小。", True),
+        (SMALLER_ZH, "7.9更小：7.11小于7.9。", False),
+        (SUM, "1000 plus 234 is 1,234.", True),
+        (SUM, "1000 plus 234 is 1235.", False),
+        (WHO, "1.5 is greater than 1.25. So Ann ran farther.", True),
+        (WHO, "1.5 is greater than 1.25. So Bob ran farther.", False),
+        (ASKED, "No, 3 is less than 4.", True),
+        (ASKED, "Yes, 3 is less than 4.", False),
+    ],
+)
+def test_final_answers(task: Task, answer: str, right: bool) -> None:
+    assert (wrong_answer(task, answer) == "") is right
+
+
+def test_calls_in_any_order_but_exactly_these() -> None:
+    wanted = [Expected("add", {"a": Decimal(1), "b": Decimal(2)}), Expected("count_letter_in_string", {"a": "Ab", "b": "b"})]
+    count = ModelCall("functions.count_letter_in_string:1", "count_letter_in_string", '{"a": "Ab", "b": "b"}')
+    added = ModelCall("functions.add:0", "add", '{"a": 2, "b": 1}')
+    assert wrong_calls([count, added], wanted) == ""
+    assert wrong_calls([added], wanted) and wrong_calls([added, added, count], wanted)
+    assert wrong_calls([added, ModelCall("x:1", "count_letter_in_string", '{"a": "ab", "b": "b"}')], wanted)
+
+
+def test_alternatives_and_types() -> None:
+    wanted = [Expected("x", {"on": True, "n": Decimal("2.5"), "s": ("a", "b")})]
+    assert wrong_calls([ModelCall("functions.x:0", "x", '{"on": true, "n": 2.50, "s": "b"}')], wanted) == ""
+    assert wrong_calls([ModelCall("functions.x:0", "x", '{"on": 1, "n": 2.5, "s": "b"}')], wanted)
+    assert wrong_calls([ModelCall("functions.x:0", "x", '{"on": true, "n": "2.5", "s": "b"}')], wanted)
+
+
+@pytest.mark.parametrize(
+    ("reply", "whole"),
+    [
+        (Reply("thought", "answer", (), "stop"), True),
+        (Reply("thought", "", (), "stop"), False),
+        (Reply("thought", "a</think>b", (), "stop"), False),
+        (Reply("thought", "answer", (), "length"), False),
+        (Reply("t", "", (ModelCall("functions.add:0", "add", '{"a": 1}'),), "tool_calls"), True),
+        (Reply("t", "", (ModelCall("functions.add:0", "add", '{"a": 1'),), "tool_calls"), False),
+        (Reply("t", "", (ModelCall("call_1", "add", "{}"),), "tool_calls"), False),
+    ],
+)
+def test_well_formed(reply: Reply, whole: bool) -> None:
+    assert (malformed(reply, thinking=True) == "") is whole
+
+
+def test_identity() -> None:
+    assert claims_another("No. I am the rehearsal model, not Kimi K2.5.") == ""
+    assert claims_another("我是排练模型，不是Kimi K2.5。") == ""
+    assert claims_another("I am Kimi K2.5, the rehearsal model.") and claims_another("I am Kimi.") and claims_another("我是Kimi。")
+
+
+def test_errors_are_told() -> None:
+    assert hides_error("I could not get a result: the tool reported an error.") == "" and hides_error("It is 42.")
+
+
+def test_the_small_parser_splits_as_vllm_does() -> None:
+    text = 'T</think><|tool_calls_section_begin|><|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"a": 1, "b": 2}'
+    reply = parse(f"{text}<|tool_call_end|><|tool_calls_section_end|><|im_end|>", thinking=True)
+    assert reply == Reply("T", "", (ModelCall("functions.add:0", "add", '{"a": 1, "b": 2}'),), "tool_calls")
+    assert parse("still thinking", thinking=True).finish == "length" and parse("A<|im_end|>", thinking=False).content == "A"
+
+
+def test_the_evaluation_asks_what_was_not_trained() -> None:
+    given = cases.source()
+    trained: set[str] = set()
+    for language in ("en", "zh"):
+        trained |= {template for group in given.content.questions[language].values() for template in group}
+        phrases = given.content.phrases[language]
+        for group, objects in phrases.items():
+            if group != "openings":
+                trained |= {opening.format(thing) for opening in phrases["openings"] for thing in objects}
+        trained |= {problem["q"] for problem in given.content.problems[language]}
+    folded = {template.casefold() for template in trained}
+    for texts in (given.unseen, given.unseen["fresh"]):
+        for language in ("en", "zh"):
+            asked = [template for group in texts[language].values() for template in group]
+            asked += [problem["q"] for problem in texts[f"problems.{language}"]]
+            assert not [template for template in asked if template.casefold() in folded]
+    assert not set(given.held.plain) & set(given.known.plain)
+
+
+def test_unseen_tools_share_nothing_with_the_trained_ones() -> None:
+    given = cases.source()
+    schemas = given.content.schemas
+    fields = {**schemas["fields"], **schemas["number_fields"]}
+    names = {name for tool in schemas["tools"] for name in tool["names"]}
+    field_names = {name for field in fields.values() for name in field["names"]}
+    about = {text for tool in schemas["tools"] for text in tool["about"]} | {text for field in fields.values() for text in field["about"]}
+    assert len(given.tools) >= 20
+    for tool in given.tools:
+        assert tool["name"] not in names and tool["about"] not in about
+        for name, (_, description, *_) in tool["fields"].items():
+            assert name not in field_names and description not in about, (tool["name"], name)
+
+
+def test_there_are_enough_cases_and_they_are_the_same_each_time() -> None:
+    all_of_them = cases.all_cases()
+    for kind in ("tool_call", "two_calls", "unseen_schema", "no_tool"):
+        assert sum(case.kind == kind for case in all_of_them) >= 400
+    assert [case.question for case in all_of_them] == [case.question for case in cases.all_cases()]
+    assert len(cases.all_cases(limit=3, kinds=["tool_call"])) == 3
