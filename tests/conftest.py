@@ -1,6 +1,7 @@
 """What many tests share: the stand-in model, the running demo, a browser. Each is made once per session, when it is first needed."""
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -21,6 +22,15 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+# Started in the background (`make test &`, some CI runners), Ctrl-C is ignored, and every program that a test starts inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs the running demo comes last: its two engines would share two cores and the memory with those of other tests."""
+    items.sort(key=lambda item: "demo" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")

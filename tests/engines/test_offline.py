@@ -156,7 +156,7 @@ async def test_cut_off_in_thought_is_no_answer(engine: OfflineEngine) -> None:
 
 async def test_a_seed_repeats_and_equal_prompts_still_differ(engine: OfflineEngine) -> None:
     rows: list[BatchRow] = ["Write a line of a poem."] * 4
-    seeded = Sampling(temperature=1.0, top_p=1.0, max_tokens=24, seed=11)
+    seeded = Sampling(temperature=2.0, top_p=1.0, max_tokens=24, seed=11)  # the trained stand-in is sure of itself
     first = [text_of(row) for row in finished(await run(engine, rows, seeded))]
     again = [text_of(row) for row in finished(await run(engine, rows, seeded))]
     other = [text_of(row) for row in finished(await run(engine, rows, seeded.model_copy(update={"seed": 12345})))]
