@@ -90,7 +90,9 @@ def wire_chat(
 
     with_opened = "(_, ...rest) => [window.kimi.opened(), ...rest]"
     emptied = "(_, ...rest) => [window.kimi.sending(), ...rest]"
-    sent = gr.on([send.click, field.submit], on_send, [opened, field, *settings], [field, notice], js=emptied, **QUICK)
+    sent = gr.on(
+        [send.click, field.submit], on_send, [opened, field, *settings], [field, notice], js=emptied, trigger_mode="multiple", **QUICK
+    )
     sent.then(fn=None, js="() => window.kimi.sent()")
     stop.click(on_stop, opened, None, js=with_opened, **QUICK)
 

@@ -20,6 +20,7 @@ from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.thoughts import thought_html
 from kimi_demo.ui.view.document import Document
 from kimi_demo.ui.view.run_view import RunView
 
@@ -114,5 +115,10 @@ def _system_html(text: str, texts: Texts) -> str:
 
 
 def _run_html(run: Run, texts: Texts) -> str:
-    view = RunView(run.id, texts)
-    return Document(view.skeleton()).apply(view.take(run.entries)).html()
+    view, replies = RunView(run.id, texts), rounds(run.entries)
+
+    def load(source: str) -> str:
+        """A thought: kimi/thought/{run}/{round}."""
+        return thought_html(replies[int(source.rpartition("/")[2])].thought, source, texts, render=False)
+
+    return Document(view.skeleton(), load).apply(view.take(run.entries)).html()

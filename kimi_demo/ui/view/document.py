@@ -1,6 +1,6 @@
 """Patches carried out in Python instead of in a browser: a finished view as a piece of HTML that needs no script."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from html.parser import HTMLParser
 
@@ -20,7 +20,7 @@ class Element:
         self.inside: list[Element | str] = []
 
     def html(self) -> str:
-        if self.tag in _INTERACTIVE:
+        if self.tag in _INTERACTIVE or "data-load" in self.attributes:  # the latter asks the server when it is opened
             return ""
         told = "".join(f" {name}" if value is None else f' {name}="{escape(value)}"' for name, value in self.attributes.items())
         return f"<{self.tag}{told}>" if self.tag in _VOID else f"<{self.tag}{told}>{self.content()}</{self.tag}>"
@@ -36,9 +36,13 @@ class Element:
 
 
 class Document:
-    """Holds what a browser would; `skeleton` is the HTML of the views, made by ourselves and well-formed."""
+    """Holds what a browser would; `skeleton` is the HTML of the views, made by ourselves and well-formed.
 
-    def __init__(self, skeleton: str) -> None:
+    load: gives the HTML for the address of a lazy patch, which has no later here.
+    """
+
+    def __init__(self, skeleton: str, load: Callable[[str], str] = lambda source: "") -> None:
+        self._load = load
         self._root = Element("div", [])
         self._root.inside = parsed(skeleton)
         self._ids: dict[str, Element] = {}
@@ -57,7 +61,7 @@ class Document:
             elif what == "state":
                 element.attributes["data-state"] = argument
             else:
-                new = [_segment(argument)] if what == "text" else parsed(argument)
+                new = [_segment(argument)] if what == "text" else parsed(self._load(argument) if what == "lazy" else argument)
                 element.inside = [*element.inside, *new] if what in ("add", "text") else [*new]
                 for each in new:
                     if isinstance(each, Element):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kimi_demo.ui.markup import markdown
 from kimi_demo.ui.view.document import Document
-from kimi_demo.ui.view.patch import add_html, add_text, set_html, set_open, set_state
+from kimi_demo.ui.view.patch import add_html, add_text, set_html, set_lazy, set_open, set_state
 
 
 def test_patches_do_what_they_do_in_a_browser() -> None:
@@ -33,7 +33,13 @@ def test_plain_text_stays_text() -> None:
     )
 
 
+def test_what_comes_later_in_a_browser_is_there_at_once() -> None:
+    document = Document('<div id="a">old</div>', {"there/1": "<p>new</p>"}.__getitem__)
+    assert document.apply([set_lazy("a", "there/1")]).html() == '<div id="a"><p>new</p></div>'
+
+
 def test_what_needs_a_script_is_left_out() -> None:
+    assert Document('<details data-load="kimi/x"><summary>s</summary></details>').html() == ""
     assert Document('<p>a<button type="button" data-copy="code">Copy</button><br><input value="1"></p>').html() == "<p>a<br></p>"
 
 
