@@ -25,7 +25,7 @@ def badge(settings: Settings, engine: ChatEngine, texts: Texts, *, operator: boo
     """operator: whether the one who asks may restart the server, and so gets the button."""
     state = engine.state
     name = escape(model_name(settings, engine, texts))
-    where = escape(texts.say("badge.here") if settings.base_url is None else urlsplit(settings.base_url).netloc.rpartition("@")[2])
+    where = escape(texts.say("badge.here") if settings.base_url is None else _host(settings.base_url))
     note = ""
     if settings.base_url is None and settings.rehearsal:
         note = f'<span class="model-note">{escape(texts.say("badge.rehearsal_note"))}</span>'
@@ -33,6 +33,14 @@ def badge(settings: Settings, engine: ChatEngine, texts: Texts, *, operator: boo
     model = f'<span class="model"><b>{name}</b> <span class="where">{where}</span>{note}</span>'
     html = dot + model + _state(state, texts, may_restart=operator and not engine.remote)
     return Badge(html, settled=state.name in ("ready", "failed"))
+
+
+def _host(base_url: str) -> str:
+    """Host and port, without a user name or password; "" for an address that is none, which the engine's failure explains."""
+    try:
+        return urlsplit(base_url).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""
 
 
 def model_name(settings: Settings, engine: ChatEngine, texts: Texts) -> str:
