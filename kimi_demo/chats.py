@@ -115,6 +115,8 @@ class Chats:
     async def send(self, owner: str, conversation_id: str, asking: Asking) -> Run | None:
         """A new turn after the leaf; or None when a reply is being written: then the message waits in line.
 
+        Messages that a stopped or failed reply left waiting go first, in order: who writes again wants to go on.
+
         Raises Failure: prompt.empty, prompt.too_long, conversations.deleted, conversations.queue_full, runs.too_many.
         """
         self.check(asking.text)
@@ -126,7 +128,10 @@ class Chats:
             if len(conversation.queue) >= MOST_WAITING:
                 raise Failure("conversations.queue_full", limit=MOST_WAITING)
             waiting = Queued(uuid4().hex, asking.text, asking.parameters)
-            self.conversations.wait_in_line(conversation, (*conversation.queue, waiting))
+            queue = (*conversation.queue, waiting)
+            self.conversations.wait_in_line(conversation, queue)
+            if self.going(conversation) is None:
+                await self._next(replace(conversation, queue=queue))
             return None
 
     async def again(

@@ -215,11 +215,25 @@ async def test_what_waits_is_not_sent_after_a_reply_that_did_not_finish(chats: C
     assert await running.wait() == how
     await chats.settled(await chats.conversations.get(CHAT, "me"))
     assert await waiting(chats) == ["second"] and len(model.requests) == 1
-    assert await chats.send("me", CHAT, asking("third")) is None  # not before the second
     await chats.send_waiting("me", CHAT)
     shown = await chats.shown(await chats.conversations.get(CHAT, "me"))
     await shown.runs[-1].wait()
+    await refused("conversations.not_waiting", lambda: chats.send_waiting("me", CHAT))
     assert ("user", "second") in [(message["role"], message["content"]) for message in model.requests[1].messages]
+
+
+async def test_writing_again_after_a_stop_sends_what_waits_first(chats: Chats, model: Model) -> None:
+    running = await chats.send("me", CHAT, asking("wait"))
+    assert running is not None
+    await chats.send("me", CHAT, asking("second"))
+    running.cancel()
+    await running.wait()
+    await chats.settled(await chats.conversations.get(CHAT, "me"))
+    assert await chats.send("me", CHAT, asking("third")) is None
+    while len(shown := (await chats.shown(await chats.conversations.get(CHAT, "me"))).runs) < 3:
+        await shown[-1].wait()
+        await chats.settled(await chats.conversations.get(CHAT, "me"))
+    assert await texts(chats) == ["wait", "second", "third"] and await waiting(chats) == []
 
 
 async def test_the_line_is_there_after_a_restart_and_is_not_sent_by_itself(model: Model, tmp_path: Path) -> None:

@@ -465,12 +465,13 @@ async def test_a_conversation_of_a_hundred_messages_loads_and_streams_as_fast_as
     loaded = time.monotonic() - began
     at_end = "e => e.scrollHeight - e.scrollTop - e.clientHeight < 60"
     assert await page.at("#chat .live").evaluate(at_end)
-    await begun(page, "[[long_thought tokens=400 rate=200]] go")
     began = time.monotonic()
+    await begun(page, "[[long_thought tokens=800 rate=200]] go")
     await page.idle("chat")
     streamed = time.monotonic() - began
     await expect(page.at("#chat [data-run]")).to_have_count(51)
-    print(f"100 messages: page and conversation {loaded:.1f} s, 400 tokens at 200/s {streamed:.1f} s")
+    await expect(page.run("chat").locator(".answer")).to_have_text("Done.")
+    print(f"100 messages: page and conversation {loaded:.1f} s, 800 tokens at 200/s {streamed:.1f} s")
     assert loaded < 15 and streamed < 8
 
 
