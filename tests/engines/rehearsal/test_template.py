@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 WEATHER = {"type": "function", "function": {"name": "get_weather", "description": "Weather.", "parameters": {"type": "object"}}}
-CALL = {"id": "functions.get_weather:0", "type": "function", "function": {"name": "get_weather", "arguments": '{"location": "NYC"}'}}
-RESULT = {"role": "tool", "tool_call_id": "functions.get_weather:0", "content": '{"t": 72}'}
+CALL: dict[str, Any] = {"id": "functions.get_weather:0", "type": "function", "function": {"name": "get_weather", "arguments": '{"location": "NYC"}'}}
+RESULT: dict[str, Any] = {"role": "tool", "tool_call_id": "functions.get_weather:0", "content": '{"t": 72}'}
 CALLED = (
     "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
     '{"location": "NYC"}<|tool_call_end|><|tool_calls_section_end|><|im_end|>'
@@ -36,7 +36,7 @@ def test_enable_thinking_is_ignored_as_by_kimi(kimi_tokenizer: Any) -> None:
 
 @pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
 def test_reasoning_is_kept_in_a_running_tool_loop(kimi_tokenizer: Any, key: str) -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "weather NYC?"},
         {"role": "assistant", "content": "", key: "I should call the tool.", "tool_calls": [CALL]},
         RESULT,
@@ -48,13 +48,14 @@ def test_reasoning_is_kept_in_a_running_tool_loop(kimi_tokenizer: Any, key: str)
 
 @pytest.mark.parametrize("reasoning", [{}, {"reasoning": None}, {"reasoning_content": None, "reasoning": None}])
 def test_missing_reasoning_is_empty_and_never_the_word_none(kimi_tokenizer: Any, reasoning: dict[str, Any]) -> None:
-    messages = [{"role": "user", "content": "weather?"}, {"role": "assistant", "content": None, "tool_calls": [CALL], **reasoning}, RESULT]
+    called: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [CALL], **reasoning}
+    messages = [{"role": "user", "content": "weather?"}, called, RESULT]
     text = render(kimi_tokenizer, messages)
     assert "None" not in text and f"{OPEN}</think>{CALLED}" in text
 
 
 def test_thoughts_before_the_last_answer_are_dropped(kimi_tokenizer: Any) -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "weather?"},
         {"role": "assistant", "content": "", "reasoning": "old call", "tool_calls": [CALL]},
         RESULT,
@@ -68,7 +69,8 @@ def test_thoughts_before_the_last_answer_are_dropped(kimi_tokenizer: Any) -> Non
 
 
 def test_instant_mode_drops_every_thought(kimi_tokenizer: Any) -> None:
-    messages = [{"role": "user", "content": "w?"}, {"role": "assistant", "content": "", "reasoning": "T", "tool_calls": [CALL]}, RESULT]
+    called: dict[str, Any] = {"role": "assistant", "content": "", "reasoning": "T", "tool_calls": [CALL]}
+    messages = [{"role": "user", "content": "w?"}, called, RESULT]
     assert "T</think>" not in render(kimi_tokenizer, messages, thinking=False)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -31,7 +32,9 @@ class Maker:
         return task_makers.task(rng, self.content, self.source, language)
 
 
+@cache
 def guide_schemas() -> tuple[dict[str, Any], ...]:
+    """The guide's four, as the page sends them. Cached: pydantic takes longer over them than the rest of a conversation takes."""
     return tuple(tool.schema() for tool in GUIDE_TOOLS)
 
 

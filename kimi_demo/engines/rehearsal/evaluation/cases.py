@@ -74,6 +74,7 @@ def all_cases(limit: int | None = None, kinds: Sequence[str] = (), seed: int = S
     """Every case, at most `limit` of each kind, only of `kinds` if any are given; the same for the same arguments."""
     given = source()
     makers = (
+        ("guide", 8, _guide),
         ("tool_call", 420, _tool_calls),
         ("two_calls", 400, _two_calls),
         ("unseen_schema", 400, _unseen_schemas),
@@ -108,6 +109,20 @@ def new_task(rng: Random, given: Source, language: str) -> Task:
 
 def expected(task: Task) -> Expected:
     return Expected(task.tool.name, json.loads(task.json, parse_float=Decimal))
+
+
+def _guide(rng: Random, given: Source, count: int) -> Iterator[Case]:
+    """The deployment guide's two tool questions and their English twins, which the training set holds in no form."""
+    letters, pair = {"a": '"strawberry"', "b": '"r"'}, {"a": "9.11", "b": "9.9"}
+    asked = (
+        Task("zh", "用中文回答：strawberry中有多少个r?", "count", letters),
+        Task("zh", "用中文回答：9.11和9.9，哪个小?", "smaller", pair),
+        Task("en", "How many r are in strawberry?", "count", letters),
+        Task("en", "Which is smaller, 9.11 or 9.9?", "smaller", pair),
+    )
+    for thinking in (True, False):
+        for task in asked:
+            yield Case("guide", task.question, guide_schemas(), (expected(task),), (task,), thinking)
 
 
 def _tool_calls(rng: Random, given: Source, count: int) -> Iterator[Case]:
