@@ -67,7 +67,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     app.mount("/kimi/static", StaticFiles(directory=ASSETS))
 
 
-def _rows(run: Run) -> Iterator[str]:
+def _rows(run: Run) -> Iterator[bytes]:
     """The finished rows of a batch, a JSON object a line, in the order they were given."""
     asked = next((item.event.parameters for item in run.entries if isinstance(item.event, Asked)), {})
     rows = sorted((item.event for item in run.entries if isinstance(item.event, RowFinished)), key=lambda row: row.index)
@@ -84,4 +84,4 @@ def _rows(run: Run) -> Iterator[str]:
             "error": row.error,
             "parameters": asked,
         }
-        yield json.dumps(line, ensure_ascii=False) + "\n"
+        yield (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")  # half a surrogate pair stays as its escape
