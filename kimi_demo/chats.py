@@ -32,16 +32,18 @@ class Asking:
     text: str
     sampling: Sampling
     thinking: bool = True
+    images: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> dict[str, Any]:
         """As `Asked` keeps them; `of` reads them back."""
-        return {**self.sampling.model_dump(exclude_none=True), "thinking": self.thinking}
+        images = {"images": list(self.images)} if self.images else {}
+        return {**self.sampling.model_dump(exclude_none=True), "thinking": self.thinking, **images}
 
     @classmethod
     def of(cls, text: str, parameters: dict[str, Any]) -> "Asking":
         known = {name: value for name, value in parameters.items() if name in Sampling.model_fields}
-        return cls(text, Sampling(**known), bool(parameters.get("thinking", True)))
+        return cls(text, Sampling(**known), bool(parameters.get("thinking", True)), tuple(parameters.get("images") or ()))
 
 
 @dataclass(frozen=True)
@@ -268,7 +270,7 @@ class Chats:
         return [*([system(conversation.system)] if conversation.system.strip() else []), *history(runs)]
 
     async def _start(self, conversation: Conversation, parent: str | None, asking: Asking, work: Work | None = None) -> Run:
-        messages = [*await self._before(conversation, parent), user(asking.text)]
+        messages = [*await self._before(conversation, parent), user(asking.text, asking.images)]
         request = ChatRequest(messages, asking.sampling, thinking=asking.thinking)
 
         async def reply(run: Run) -> None:
@@ -323,5 +325,5 @@ def history(runs: Iterable[Run]) -> list[Message]:
     for run in runs:
         asked, replies = run.asked, rounds(run.entries)
         if asked is not None and replies and replies[-1].answer.strip():
-            messages += past_turn(asked.text, replies[-1].answer)
+            messages += past_turn(asked.text, replies[-1].answer, asked.parameters.get("images") or ())
     return messages

@@ -1,7 +1,8 @@
 """What each kind of run does. Each appends its events to the run it is given and raises Failure when it cannot go on."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from kimi_demo.dialect.conversation import ChatRequest, Message
 from kimi_demo.dialect.events import CarriedOver, PromptTokens, RoundStarted
@@ -17,13 +18,18 @@ from kimi_demo.runs.run import Run
 from kimi_demo.tools.rounds import converse
 from kimi_demo.tools.toolbox import Toolbox
 
+Expand = Callable[[str, ChatRequest], Awaitable[ChatRequest]]
+"""(owner, request) → the request with its images in it, where it only refers to them."""
 
-async def chat(run: Run, engine: ChatEngine, request: ChatRequest) -> None:
-    """One reply, streamed."""
+
+async def chat(run: Run, engine: ChatEngine, request: ChatRequest, expand: Expand | None = None) -> None:
+    """One reply, streamed. What the run keeps of the request refers to images; what is sent holds them."""
     endpoint = await engine.ready(run.append)
-    request = await fit(request, endpoint)
-    run.append(started(endpoint, endpoint.body(request), request.messages))
-    async with aclosing(endpoint.stream(request)) as events:
+    whole = request if expand is None else await expand(run.owner, request)
+    whole = await fit(whole, endpoint)
+    shown = replace(request, sampling=whole.sampling)
+    run.append(started(endpoint, endpoint.body(shown), shown.messages))
+    async with aclosing(endpoint.stream(whole)) as events:
         async for event in events:
             run.append(event)
 

@@ -49,6 +49,7 @@ class Scripted:
     """The server as a test sees it. Settings may be changed between requests.
 
     owned_by: as in /v1/models. api_key: what requests under /v1 must carry. missing: routes that answer 404 ("/tokenize", "/version").
+    sees: whether messages may hold images.
     opens_thought: whether the template ends a thinking prompt with `<think>`. models: the cards of /v1/models.
     """
 
@@ -57,6 +58,7 @@ class Scripted:
     api_key: str | None = None
     missing: set[str] = field(default_factory=set)
     opens_thought: bool = True
+    sees: bool = True
     max_model_len: int | None = 8192
     model_ids: list[str] = field(default_factory=lambda: [MODEL_ID])
     requests: list[Recorded] = field(default_factory=list)
@@ -142,6 +144,9 @@ class ScriptedApp:
         scripted = self.scripted
         if recorded.path in scripted.missing:
             return JSONResponse({"detail": "Not Found"}, 404)
+        if not scripted.sees and "image_url" in str(recorded.body):
+            message = f"{scripted.model_ids[0]} is not a multimodal model"
+            return JSONResponse({"error": {"message": message, "type": "BadRequestError", "param": None, "code": 400}}, 400)
         needs_key = scripted.api_key is not None and recorded.path.startswith("/v1")
         if needs_key and recorded.headers.get("authorization") != f"Bearer {scripted.api_key}":
             return JSONResponse({"error": "Unauthorized"}, 401)

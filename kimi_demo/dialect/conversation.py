@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kimi_demo.dialect.images import content
 from kimi_demo.dialect.reply import Reply
 from kimi_demo.dialect.sampling import Sampling
 
@@ -25,17 +26,18 @@ class ChatRequest:
     tool_choice: str | dict[str, Any] | None = None
 
 
-def user(text: str) -> Message:
-    return {"role": "user", "content": text}
+def user(text: str, images: Sequence[str] = ()) -> Message:
+    """images: by id, in the order in which they were chosen."""
+    return {"role": "user", "content": content(text, images)}
 
 
 def system(text: str) -> Message:
     return {"role": "system", "content": text}
 
 
-def past_turn(question: str, answer: str) -> list[Message]:
+def past_turn(question: str, answer: str, images: Sequence[str] = ()) -> list[Message]:
     """A finished turn in the history: reasoning of past turns is left out, as Kimi's template renders it empty anyway."""
-    return [user(question), {"role": "assistant", "content": answer}]
+    return [user(question, images), {"role": "assistant", "content": answer}]
 
 
 def assistant_in_loop(reply: Reply) -> Message:

@@ -32,6 +32,7 @@ class Registry:
         self._live: dict[str, Run] = {}
         self._finished: OrderedDict[str, Run] = OrderedDict()
         self._closing = False
+        self.on_deleted: Callable[[Run], Awaitable[None]] | None = None  # what else of a run is to go
 
     @property
     def store(self) -> Store:
@@ -118,6 +119,8 @@ class Registry:
         await run.wait()
         self._finished.pop(run_id, None)
         await asyncio.to_thread(self._store.delete, run_id)
+        if self.on_deleted is not None:
+            await self.on_deleted(run)
 
     async def aclose(self) -> None:
         """Stops every run and waits until the store has written all of it. Nothing starts after this."""

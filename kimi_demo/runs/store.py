@@ -170,6 +170,17 @@ class Store:
             )
             return [run_id for (run_id,) in rows]
 
+    def mentions(self, owner: str, word: str) -> bool:
+        """Whether a question of the owner's, or a message of theirs that waits, holds `word` (the id of an image)."""
+        self.flush()
+        with self._reading() as connection:
+            (found,) = connection.execute(
+                "SELECT EXISTS (SELECT 1 FROM runs JOIN events ON events.run = runs.nr WHERE owner = ?1 AND seq = 0 AND instr(event, ?2)) "
+                "OR EXISTS (SELECT 1 FROM conversations WHERE owner = ?1 AND instr(ifnull(queue, ''), ?2))",
+                (owner, word),
+            ).fetchone()
+            return bool(found)
+
     def delete(self, run_id: str) -> None:
         """Removes a run and all its events. Raises Failure: store.unusable."""
         self.flush()

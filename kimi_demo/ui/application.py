@@ -16,6 +16,7 @@ from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.offline import Emit, OfflineEngine
 from kimi_demo.engines.offline_launch import OfflineLaunch
+from kimi_demo.runs.images import Images
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
@@ -23,6 +24,7 @@ from kimi_demo.settings import Settings
 from kimi_demo.tasks import chat
 from kimi_demo.ui import page
 from kimi_demo.ui.access import Access
+from kimi_demo.ui.attachments import Attachments
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.routes import add_routes
 from kimi_demo.ui.services import Services
@@ -60,10 +62,14 @@ async def build(settings: Settings, access: Access) -> Application:
     async def offline_launch(on_event: Emit) -> OfflineLaunch:
         return OfflineLaunch.from_settings(settings, await folder.path(on_event))
 
+    images = Images(settings.data / "images", max_side=settings.max_image_side, max_bytes=int(settings.max_image_mb * 1e6))
+    attachments = Attachments(images, store, most=settings.max_images)
+    await asyncio.to_thread(attachments.sweep)
+    registry.on_deleted = attachments.deleted
     engine = ChatEngine(settings, folder, lease, guardian)
 
     async def reply(run: Run, request: ChatRequest) -> None:
-        await chat(run, engine, request)
+        await chat(run, engine, request, attachments.expanded)
 
     services = Services(
         settings=settings,
@@ -72,6 +78,7 @@ async def build(settings: Settings, access: Access) -> Application:
         registry=registry,
         desk=Desk(registry),
         chats=Chats(registry, reply, max_prompt_chars=settings.max_prompt_chars),
+        attachments=attachments,
         chat_engine=engine,
         offline=OfflineEngine(offline_launch, guardian),
         lease=lease,

@@ -7,6 +7,7 @@ import gradio as gr
 from kimi_demo.chats import Asking
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
 from kimi_demo.ui import parameter_panel
+from kimi_demo.ui.attachments import picker_html
 from kimi_demo.ui.chat_list import frame_html, system_html
 from kimi_demo.ui.composer import live_box, wire_chat
 from kimi_demo.ui.services import Services
@@ -17,8 +18,11 @@ def build(services: Services, blocks: gr.Blocks) -> None:
     texts = services.texts
     gr.HTML(frame_html(texts), elem_id="chat-list", apply_default_css=False)
     live_box("chat", texts.say("chat.label"), edit_words(texts))
+    strip = '<div class="attachments" role="group"></div>'
     notice = gr.HTML("", elem_id="chat-notice", elem_classes="field-notice", apply_default_css=False)
+    gr.HTML(strip, elem_id="chat-attachments", apply_default_css=False)
     with gr.Row(elem_classes="composer"):
+        gr.HTML(picker_html(texts, services.settings), elem_id="chat-picker", apply_default_css=False)
         field = gr.Textbox(
             show_label=False,
             label=texts.say("chat.input"),
@@ -52,7 +56,10 @@ def build(services: Services, blocks: gr.Blocks) -> None:
 
     async def start(request: gr.Request, conversation: str, text: str, *values: Any) -> None:
         chosen, think = panel.chosen(values)
-        await services.chats.send(services.access.owner_of(request), conversation, Asking(text, chosen, thinking=think))
+        owner = services.access.owner_of(request)
+        images = services.attachments.chosen(owner)
+        await services.chats.send(owner, conversation, Asking(text, chosen, thinking=think, images=images))
+        services.attachments.sent(owner, images)
 
     wire_chat(services, field=field, send=send, stop=stop, notice=notice, settings=panel.components, start=start)
     clear.click(fn=None, js="() => window.kimi.begin()")

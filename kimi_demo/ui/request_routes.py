@@ -1,5 +1,7 @@
 """`GET /kimi/request/{run}/{round}`: what a round sent and received, for its owner; `/…/{form}` is one form of it in full, to be copied."""
 
+import asyncio
+
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
@@ -9,6 +11,8 @@ from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.request import FORMS, request_html, request_text
 
 NO_STORE = {"cache-control": "no-store"}
+GONE = "data:,"
+"""In place of an image that is not there any more."""
 
 
 def add_requests(app: FastAPI, services: Services) -> None:
@@ -21,27 +25,40 @@ def add_requests(app: FastAPI, services: Services) -> None:
 
     @app.get("/kimi/request/{run_id}/{index}")
     async def shown(request: Request, run_id: str, index: int) -> Response:
+        owner = services.access.owner_of(request)
+
+        def short(image: str) -> str:
+            try:
+                found = services.attachments.images.get(owner, image)
+                return f"data:{found.media_type};base64,… ({found.path.stat().st_size:,} bytes)"
+            except (Failure, OSError):
+                return GONE
+
         try:
             reply = await found(request, run_id, index)
         except Failure as failure:
             return PlainTextResponse(services.texts.sentence(failure), 404, NO_STORE)
         where = f"kimi/request/{run_id}/{index}"
-        return HTMLResponse(
-            request_html(reply, _address(services), where, lambda image: f"data:image/…;base64,… ({image[:8]})", services.texts),
-            200,
-            NO_STORE,
-        )
+        return HTMLResponse(request_html(reply, _address(services), where, short, services.texts), 200, NO_STORE)
 
     @app.get("/kimi/request/{run_id}/{index}/{form}")
     async def whole(request: Request, run_id: str, index: int, form: str) -> Response:
+        owner = services.access.owner_of(request)
+
+        def url(image: str) -> str:
+            try:
+                return services.attachments.images.data_url(owner, image)
+            except Failure:
+                return GONE
+
         known = next((each for each in FORMS if each == form), None)
+        if known is None:
+            return PlainTextResponse("No such form.", 404, NO_STORE)
         try:
             reply = await found(request, run_id, index)
         except Failure as failure:
             return PlainTextResponse(services.texts.sentence(failure), 404, NO_STORE)
-        if known is None:
-            return PlainTextResponse("No such form.", 404, NO_STORE)
-        return PlainTextResponse(request_text(known, reply, _address(services), lambda image: image), 200, NO_STORE)
+        return PlainTextResponse(await asyncio.to_thread(request_text, known, reply, _address(services), url), 200, NO_STORE)
 
 
 def _address(services: Services) -> str:

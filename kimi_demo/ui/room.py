@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kimi_demo.dialect.conversation import ChatRequest, Message, user
+from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.ui.services import Services
@@ -58,9 +59,15 @@ def add_room(app: FastAPI, services: Services) -> None:
             drafted = Drafted.model_validate_json(await request.body())
         except ValidationError:
             return JSONResponse({"words": "", "tight": False}, headers={"cache-control": "no-store"})
-        messages = await services.chats.before(services.access.owner_of(request), drafted.conversation)
+        owner = services.access.owner_of(request)
+        messages = await services.chats.before(owner, drafted.conversation)
         if drafted.text.strip() and len(drafted.text) <= services.settings.max_prompt_chars:
-            messages.append(user(drafted.text))
+            messages.append(user(drafted.text, services.attachments.chosen(owner)))
+        try:
+            whole = await services.attachments.expanded(owner, ChatRequest(messages, Sampling()))
+        except Failure:
+            whole = ChatRequest([], Sampling())
+        messages = list(whole.messages)
         found = await room_for(messages, thinking=drafted.thinking, endpoint=services.chat_engine.endpoint) if messages else None
         words = "" if found is None else found.words(drafted.max_tokens, services.texts)
         tight = found is not None and drafted.max_tokens > found.left

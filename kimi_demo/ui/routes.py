@@ -17,6 +17,7 @@ from kimi_demo.ui.badge import badge
 from kimi_demo.ui.chat_acts import add_chat_acts
 from kimi_demo.ui.chat_again import add_chat_again
 from kimi_demo.ui.chat_routes import add_chat_routes
+from kimi_demo.ui.image_routes import add_images
 from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
@@ -33,6 +34,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_chat_routes(app, services)
     add_requests(app, services)
     add_room(app, services)
+    add_images(app, services)
 
     @app.get("/kimi/live/{kind}")
     async def follow(request: Request, kind: str, opened: str = "", group: str = "", after: str = "") -> Response:

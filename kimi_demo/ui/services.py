@@ -19,6 +19,7 @@ from kimi_demo.tasks import batch, chat, use_tools
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.toolbox import Toolbox
 from kimi_demo.ui.access import Access
+from kimi_demo.ui.attachments import Attachments
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import failure_html
@@ -32,6 +33,7 @@ class Services:
     registry: Registry
     desk: Desk
     chats: Chats
+    attachments: Attachments
     chat_engine: ChatEngine
     offline: OfflineEngine
     lease: Lease

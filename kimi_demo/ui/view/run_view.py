@@ -5,6 +5,7 @@ from html import escape
 
 from kimi_demo.dialect.events import Asked, Ended, Failed, Phase, RoundStarted, Timed
 from kimi_demo.dialect.reply import Reply
+from kimi_demo.ui.attachments import shown_html
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import ending, notice_html
 from kimi_demo.ui.view.patch import Patch, add_html, set_html, set_state, spinner
@@ -61,7 +62,9 @@ class RunView:
                 self._asked = asked
                 limit = parameters.get("max_tokens")
                 self._max_tokens = limit if isinstance(limit, int) else None
-                self._pending.append(set_html(f"{self.key}-question", f'<div class="bubble">{escape(text)}</div>'))
+                self._pending.append(
+                    set_html(f"{self.key}-question", f'{shown_html(parameters, self._texts)}<div class="bubble">{escape(text)}</div>')
+                )
             case Phase() as phase:
                 if phase.name.startswith("tools."):  # a remark on the conversation, which stays
                     self._pending.append(add_html(f"{self.key}-rounds", notice_html("info", phase_words(phase, self._texts))))
