@@ -66,24 +66,28 @@ def _of_head(head: bytes, path: Path) -> str | None:
                 return name
     if b"\0" not in head:
         return None
-    # Without a BOM: line ends and ASCII letters of UTF-16 have their zeros all on one side.
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    for name, here, there in (("utf-16-be", even, odd), ("utf-16-le", odd, even)):
-        if here > 10 * there and _decodes(head[: len(head) // 2 * 2], name):
+    for name in ("utf-16-le", "utf-16-be"):
+        if _is_utf16(head[: len(head) // 2 * 2], name):
             return name
-    if head.count(0) > len(head) // 100 + 1:
+    if head.count(0) > len(head) // 500 + 1:
         raise Failure("batches.not_text", path=path)
     return None
 
 
-def _decodes(data: bytes, name: str) -> bool:
+def _is_utf16(data: bytes, name: str) -> bool:
+    """UTF-16 without a BOM: it decodes to ordinary characters, and no line feed stands by itself, as it would in 8-bit text."""
+    low, high = (data[0::2], data[1::2]) if name == "utf-16-le" else (data[1::2], data[0::2])
+    if any(one == 10 and other for one, other in zip(low, high, strict=True)) or 10 in high or 0 not in high:
+        return False
     try:
-        codecs.getincrementaldecoder(name)().decode(data)
+        text = codecs.getincrementaldecoder(name)().decode(data)
     except UnicodeDecodeError:
         return False
-    return True
+    return len(_ORDINARY.findall(text)) > 0.9 * len(text)
 
 
+# ASCII, Latin, Greek, Cyrillic, East Asian punctuation, kana, ideographs, hangul, full-width forms.
+_ORDINARY = re.compile("[\t\r\n -~\u00a0-\u024f\u0370-\u04ff\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]")
 _MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 

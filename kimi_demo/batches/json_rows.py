@@ -52,7 +52,7 @@ def parse(text: str, column: str | None = None) -> Parsed:
     if column is None and isinstance(value.get("body"), dict) and ("custom_id" in value or "url" in value):
         return _request(value)
     for name in (column,) if column is not None else ("messages", "prompt"):
-        if name in value:
+        if name in value and (value[name] is not None or name != "messages"):
             rest = {key: item for key, item in value.items() if key != name}
             custom_id = value.get("custom_id")
             return Parsed(_ask(value[name], name), rest, custom_id if isinstance(custom_id, str) else None)

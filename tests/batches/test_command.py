@@ -1,0 +1,165 @@
+"""`python -m kimi_demo batch` as a person meets it, against a scripted server."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kimi_demo.batches.results import read_results
+from tests import scripted_server
+from tests.programs import ROOT, running
+from tests.scripted_server import Scripted
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Scripted]:
+    with scripted_server.running() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: Scripted) -> Scripted:
+    shared.reset()
+    return shared
+
+
+def command(server: Scripted, *more: str) -> list[str]:
+    return ["-m", "kimi_demo", "batch", "in.txt", "-o", "out.jsonl", "--base-url", server.base_url, *more]
+
+
+def ended(folder: Path, arguments: list[str]) -> tuple[int, str]:
+    with running(*arguments, cwd=folder) as program:
+        return program.ended()
+
+
+def indices(folder: Path) -> list[int]:
+    return sorted(result.index for result in read_results(folder / "out.jsonl"))
+
+
+def write(folder: Path, count: int, text: str = "prompt {}") -> None:
+    (folder / "in.txt").write_text("".join(text.format(number) + "\n" for number in range(count)), encoding="utf-8")
+
+
+def test_from_a_file_to_results_and_a_table_beside_them(tmp_path: Path, server: Scripted) -> None:
+    (tmp_path / "in.csv").write_text("id,问题\n7,什么是大模型？\n8,=1+1\n", encoding="gbk")
+    arguments = ["-m", "kimi_demo", "batch", "in.csv", "-o", "out.jsonl", "--base-url", server.base_url, "--format", "csv"]
+    arguments += ["--preset", "moonshot_instant", "--max-tokens", "77", "--column", "问题", "--seed", "5"]
+    code, printed = ended(tmp_path, arguments)
+    assert code == 0, printed
+    assert "2 of 2 rows done, 0 failed" in printed
+    found = {result.index: result for result in read_results(tmp_path / "out.jsonl")}
+    assert found[0].prompt == "什么是大模型？" and found[0].columns == {"id": "7"} and found[0].answer and found[0].reasoning is None
+    assert found[1].engine == "server" and found[1].rendered_prompt and found[1].parameters["max_tokens"] == 77
+    bodies = [request.body for request in server.chats]
+    assert {(body["max_tokens"], body["chat_template_kwargs"]["thinking"]) for body in bodies} == {(77, False)}
+    assert sorted(body["seed"] for body in bodies) == [5, 6]
+    table = (tmp_path / "out.csv").read_text(encoding="utf-8")
+    assert table.startswith("\ufeffid,prompt,") and "'=1+1" in table and "什么是大模型？" in table
+
+
+def test_an_existing_file_is_refused_and_resumed_only_with_the_same_parameters(tmp_path: Path, server: Scripted) -> None:
+    write(tmp_path, 6)
+    assert ended(tmp_path, command(server))[0] == 0
+    before = (tmp_path / "out.jsonl").read_bytes()
+    code, printed = ended(tmp_path, command(server))
+    assert code == 2 and "out.jsonl exists already" in printed
+    lines = before.splitlines(keepends=True)
+    (tmp_path / "out.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:20])
+    code, printed = ended(tmp_path, command(server, "--resume", "--temperature", "1.5"))
+    assert code == 2 and "temperature: 0.6 → 1.5" in printed
+    asked = len(server.chats)
+    code, printed = ended(tmp_path, command(server, "--resume"))
+    assert code == 0 and "resumed 3 of 6" in printed and len(server.chats) == asked + 3 and indices(tmp_path) == list(range(6))
+    code, printed = ended(tmp_path, command(server, "--resume"))
+    assert code == 0 and "resumed 6 of 6" in printed and len(server.chats) == asked + 3
+
+
+def test_rows_that_fail_make_the_exit_code_1(tmp_path: Path, server: Scripted) -> None:
+    write(tmp_path, 3)
+    with (tmp_path / "in.txt").open("a") as file:
+        file.write("[[rejected]]\n")
+    code, printed = ended(tmp_path, command(server, "--max-tokens", "16"))
+    failed = [result for result in read_results(tmp_path / "out.jsonl") if result.error]
+    assert (code, len(failed)) == (1, 1), printed
+    assert "1 failed" in printed and indices(tmp_path) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "told"),
+    [
+        ("", [], "has no row to run"),
+        ("x\n", ["--preset", "none"], "There is no preset none"),
+        ("x\n", ["--temperature", "9"], "temperature"),
+        ("x\n", ["--input-format", "csv", "--column", "y"], "There is no column"),
+        ("x\n", ["--encoding", "klingon"], "klingon"),
+        ("x\n", ["-o", "out.csv"], "does not end in .jsonl"),
+        ("x\n", ["--rows-at-once", "0"], "at least 1"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path: Path, server: Scripted, content: str, flags: list[str], told: str) -> None:
+    (tmp_path / "in.txt").write_text(content)
+    code, printed = ended(tmp_path, command(server, *flags))
+    assert code == 2 and told in printed and "Traceback" not in printed
+    assert not (tmp_path / "out.jsonl").exists() and not server.chats
+
+
+def test_rows_that_cannot_be_read_are_listed_and_skipped_on_request(tmp_path: Path, server: Scripted) -> None:
+    (tmp_path / "in.txt").write_text('"fine"\n{broken\n7\n{"prompt": "fine too"}\n')
+    code, printed = ended(tmp_path, command(server, "--input-format", "jsonl"))
+    assert code == 2 and "line 2: " in printed and "line 3: " in printed and "--skip-bad" in printed and not server.chats
+    code, printed = ended(tmp_path, command(server, "--input-format", "jsonl", "--skip-bad"))
+    assert code == 0 and "2 of 2 rows done" in printed and [result.line for result in read_results(tmp_path / "out.jsonl")] != []
+
+
+def test_a_server_that_is_not_there_is_a_failure(tmp_path: Path, server: Scripted) -> None:
+    write(tmp_path, 1)
+    code, printed = ended(tmp_path, ["-m", "kimi_demo", "batch", "in.txt", "-o", "out.jsonl", "--base-url", "http://127.0.0.1:9/v1"])
+    assert code == 1 and "Nothing is listening" in printed and not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_is_done_and_resume_does_the_rest(tmp_path: Path, server: Scripted, number: signal.Signals) -> None:
+    write(tmp_path, 12)
+    with (tmp_path / "in.txt").open("a") as file:
+        file.write("[[silent seconds=60]]\n" * 3)
+    with running(*command(server), cwd=tmp_path) as program:
+        program.wait_for("rows to run")
+        with server.changed:
+            assert server.changed.wait_for(lambda: sum(one.ended_at is not None for one in server.chats) >= 12, 60)
+        program.signal(number)
+        code, printed = program.ended(20)
+    assert code == 130 and "12 of 15 rows done and kept" in printed and "--resume" in printed, printed
+    assert indices(tmp_path) == list(range(12))
+    with server.changed:
+        assert server.changed.wait_for(lambda: len(server.aborts) == 3, 10), "the server computes them no longer"
+    done = [json.loads(line)["prompt"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert len(done) == len(set(done)) == 12
+
+
+def test_a_terminal_gets_a_progress_bar(tmp_path: Path, server: Scripted) -> None:
+    write(tmp_path, 20)
+    mine, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 120))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KIMI_DEMO_")} | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, *command(server)], cwd=tmp_path, env=environment, stderr=theirs, stdout=subprocess.PIPE)
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(mine, 65536):
+            shown += piece
+    except OSError:  # the other end is closed: that is how a terminal ends
+        pass
+    finally:
+        os.close(mine)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and b"20 of 20 rows done" in out
+    counts = [int(found) for found in re.findall(rb"(\d+)/20 \[", shown)]
+    assert counts and counts == sorted(counts) and counts[-1] == 20 and b"tokens/s" in shown
