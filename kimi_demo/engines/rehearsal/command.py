@@ -122,7 +122,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         from kimi_demo.engines.rehearsal.evaluation.served import with_server
 
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
-        outcome = with_server(model, arguments.data_dir.resolve() / "logs", cores, ask)
+        outcome = with_server(model, cache_folder(arguments.data_dir).resolve() / "logs", cores, ask)
     figures = {key: {"n": figure.n, "ok": figure.ok} for key, figure in outcome.figures.items()}
     arguments.file.write_text(json.dumps({**figures, "seconds": round(outcome.seconds)}, indent=1) + "\n", encoding="utf-8")
     if arguments.wrong:
