@@ -6,7 +6,7 @@ import gradio as gr
 
 from kimi_demo.chats import Asking
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
-from kimi_demo.ui import parameter_panel
+from kimi_demo.ui import parameter_panel, raw_pane
 from kimi_demo.ui.attachments import picker_html
 from kimi_demo.ui.chat_list import frame_html, system_html
 from kimi_demo.ui.composer import live_box, wire_chat
@@ -16,6 +16,7 @@ from kimi_demo.ui.view.turn_view import edit_words
 
 def build(services: Services, blocks: gr.Blocks) -> None:
     texts = services.texts
+    raw_pane.switch(texts)
     gr.HTML(frame_html(texts), elem_id="chat-list", apply_default_css=False)
     live_box("chat", texts.say("chat.label"), edit_words(texts))
     strip = '<div class="attachments" role="group"></div>'
@@ -63,3 +64,4 @@ def build(services: Services, blocks: gr.Blocks) -> None:
 
     wire_chat(services, field=field, send=send, stop=stop, notice=notice, settings=panel.components, start=start)
     clear.click(fn=None, js="() => window.kimi.begin()")
+    raw_pane.build(services)

@@ -14,6 +14,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "Which is smaller, 9.11 or 9.9?",
         "What is 123456789 times 987654321, and what is 17 plus 25?",
     ),
+    "raw": (),
     "batch": (
         "给我一个关于大模型的简短介绍。",
         "给我一个关于大模型的简短介绍。\nWhat is a large language model?\nWhy is the sky blue?\nName three primary colours.",

@@ -21,11 +21,12 @@ from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.batch_view import BatchView
 from kimi_demo.ui.view.notice import failure_html
 from kimi_demo.ui.view.patch import Patch, set_html
+from kimi_demo.ui.view.raw_view import RawView
 from kimi_demo.ui.view.run_view import RunView
 from kimi_demo.ui.view.turn_view import TAIL, Turn, tail_html, versions_html
 
-Kind = Literal["chat", "tools", "batch"]
-KINDS: tuple[Kind, ...] = ("chat", "tools", "batch")
+Kind = Literal["chat", "tools", "batch", "raw"]
+KINDS: tuple[Kind, ...] = ("chat", "tools", "batch", "raw")
 
 INTERVAL_S = 0.05
 """Shortest time between two messages of one stream."""
@@ -34,7 +35,7 @@ INTERVAL_PER_STREAM_S = 0.004
 KEEP_ALIVE_S = 15.0
 """Proxies close connections that are silent for long."""
 
-View = RunView | BatchView
+View = RunView | BatchView | RawView
 
 
 class Live:
@@ -60,12 +61,12 @@ class Live:
         yield _message(None, name="end")
 
     async def _group(self, owner: str, kind: Kind, group: str, after: str) -> AsyncIterator[str]:
-        """The visitor's current tool questions, or their latest batch."""
+        """The visitor's current tool questions, or their latest batch or raw completion."""
         current = await self._desk.group(owner, kind)
-        runs = (await self._desk.runs(owner, kind))[-1 if kind == "batch" else 0 :]
+        runs = (await self._desk.runs(owner, kind))[0 if kind == "tools" else -1 :]
         shown = [run.id for run in runs]
         kept = shown.index(after) + 1 if group == current and after in shown else 0
-        views = [BatchView(run.id, self._texts) if kind == "batch" else RunView(run.id, self._texts, titled=True) for run in runs[kept:]]
+        views = [self._view(kind, run.id) for run in runs[kept:]]
         html = _skeletons(runs[kept:], views) if runs else empty_state(kind, self._texts)
         running = any(run.state == "running" for run in runs)
         yield _message({"group": current, "kept": kept, "running": running, "html": html}, name="start")
@@ -73,6 +74,11 @@ class Live:
             async for patches in self._run(run, view):
                 yield patches
             yield _message(run.id, name="whole")
+
+    def _view(self, kind: Kind, run_id: str) -> View:
+        if kind == "tools":
+            return RunView(run_id, self._texts, titled=True)
+        return BatchView(run_id, self._texts) if kind == "batch" else RawView(run_id, self._texts)
 
     async def _chat(self, owner: str, opened: str, after: str) -> AsyncIterator[str]:
         """A conversation, and whatever is added to it while something is being written."""

@@ -4,7 +4,7 @@
 (() => {
   "use strict";
 
-  const KINDS = ["chat", "tools", "batch"];
+  const KINDS = ["chat", "tools", "batch", "raw"];
   const SEGMENT = 4096; // characters of running text per element: a frozen segment is never laid out again
   const streams = new Map(); // kind -> EventSource
   const again = new Set(); // kinds to follow again when their stream has ended
