@@ -97,7 +97,9 @@ def build(
     def on_load(saved: object) -> list[Any]:
         key, think, values = saved_values(saved)
         kind = server_kind(services)
-        shown = [_update(field, values[field.name], kind, texts) for field in FIELDS]
+        endpoint = services.chat_engine.endpoint
+        refused = {"thinking_token_budget"} if endpoint is not None and kind == "vllm" and endpoint.takes_budget is False else set()
+        shown = [_update(field, values[field.name], kind, texts, refused=field.name in refused) for field in FIELDS]
         return [think, gr.Dropdown(value=key, info=_source(key, texts)), *shown, *told(think, key, list(values.values()))[:-1]]
 
     # Not each field's own event: Gradio 6.31 loses some of several quick ones. assets/parameters.js presses this after a pause.
@@ -135,11 +137,13 @@ def _component(field: Field, texts: Texts) -> gr.components.Component:
     return gr.Textbox(value, lines=2 if field.kind == "lines" else 5, max_lines=12, **words)
 
 
-def _update(field: Field, value: Any, kind: Kind | None, texts: Texts) -> Any:
+def _update(field: Field, value: Any, kind: Kind | None, texts: Texts, *, refused: bool = False) -> Any:
+    """The field with its meaning, or why it is off. refused: this very server has turned it down."""
     if field.name == "max_tokens":  # every kind takes it, and its field stands outside, where there is no room for words
         return gr.Number(value=value)
-    taken = is_taken(field, kind)
-    info = texts.say(f"parameter.{field.name}.meaning") if taken else texts.say("parameters.off", kind=kind)
+    taken = is_taken(field, kind) and not refused
+    off = texts.say("parameters.refused") if refused else texts.say("parameters.off", kind=kind)
+    info = texts.say(f"parameter.{field.name}.meaning") if taken else off
     component = gr.Number if field.kind == "number" else gr.Textbox
     return component(value=value, info=info, interactive=taken)
 

@@ -36,6 +36,7 @@ class Field:
 
 FIELDS: tuple[Field, ...] = (
     Field("max_tokens", step=256),
+    Field("thinking_token_budget", "optional"),
     Field("temperature", step=0.1),
     Field("top_p", step=0.05),
     Field("top_k", "optional"),

@@ -52,10 +52,11 @@ async def test_the_guides_example_as_it_is(page: DemoPage, scripted: Scripted) -
     body = scripted.chats[-1].body
     assert (scripted.chats[-1].path, body["prompt"]) == ("/v1/completions", GUIDE_PROMPT)
     assert (body["temperature"], body["max_tokens"], body["model"]) == (0, 1024, scripted.model_ids[0])
-    await expect(run.locator(".tokens .mark")).to_have_text("<think>")
+    await expect(run.locator(".tokens .special")).to_have_text("<think>")
+    await expect(run.locator(".tokens .special")).to_be_visible()
     await expect(run.locator("[id$=-count]")).to_have_text(re.compile(r"^\d+ tokens$"))
     await expect(run.locator(".raw-output")).to_have_text("Deep</think>\n\nLearning")
-    await expect(run.locator(".raw-output .mark")).to_have_text("</think>")
+    await expect(run.locator(".raw-output .special")).to_have_text("</think>")
     await expect(run.locator(".numbers")).to_contain_text("finish reason stop")
     await expect(page.at("#raw-input textarea")).to_have_value(GUIDE_PROMPT)  # to be changed and run again
     await page.load()
@@ -90,7 +91,7 @@ async def test_a_conversation_rendered_as_its_prompt_edited_and_sent(page: DemoP
     await page.at("#raw-run").click()
     await expect(page.run("raw")).to_have_attribute("data-whole", "1")
     assert scripted.chats[-1].body["prompt"] == rendered + "I know"
-    await expect(page.run("raw").locator(".tokens .mark").first).to_have_text("<|im_user|>")
+    await expect(page.run("raw").locator(".tokens .special").first).to_have_text("<|im_user|>")
 
 
 async def test_bad_input_is_named(page: DemoPage, scripted: Scripted) -> None:

@@ -100,13 +100,13 @@ def marked(text: str) -> str:
     """`text` as HTML with the marks of Kimi's dialect coloured."""
     parts, at = [], 0
     for found in MARK.finditer(text):
-        parts += [escape(text[at : found.start()]), f'<span class="mark">{escape(found[0])}</span>']
+        parts += [escape(text[at : found.start()]), f'<span class="special">{escape(found[0])}</span>']
         at = found.end()
     return "".join(parts) + escape(text[at:])
 
 
 def _token(text: str, size: int) -> str:
     """One token, or one character that several tokens share. A line break is shown, and made."""
-    kind = "mark" if MARK.fullmatch(text) else "token"
+    kind = "special" if MARK.fullmatch(text) else "token"
     shown = escape(text).replace("\n", "⏎\n").replace("\t", "⇥\t")
     return f'<span class="{kind}"{f" data-size={chr(34)}{size}{chr(34)}" if size > 1 else ""}>{shown}</span>'

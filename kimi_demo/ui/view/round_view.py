@@ -117,7 +117,7 @@ class RoundView:
         if self.reply.thought:
             found.append(set_lazy(f"{self.key}-thought-text", "kimi/thought/" + "/".join(self.key.split("-")[1:])))
         if self.reply.answer:
-            found += self._answer.final(self.reply.answer)
+            found += self._answer.final(self.reply.answer, whole=self.reply.finish_reason not in ("length", None))
         notes = [self._texts.say(f"remark.{remark.name}", **remark.params) for remark in self._remarks]
         if not any(remark.name == "no_reasoning_parser" for remark in self._remarks) or THOUGHT_END not in self.reply.answer:
             notes += [self._texts.say(f"leak.{name}") for name in leaks(self.reply)]

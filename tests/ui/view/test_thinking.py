@@ -137,6 +137,11 @@ def test_a_whole_reply_offers_nothing() -> None:
     assert ending(Ended("done"), whole, None, EN, max_tokens=9, run_id="x") == ""
 
 
+def test_an_answer_that_was_cut_off_does_not_show_half_of_its_marks() -> None:
+    page = shown(Asked("q"), RoundStarted(0), AnswerDelta("A **language mod"), Finished("length"), Ended("done"))
+    assert page.html[f"{KEY}-0-answer-done"] == "<p>A <strong>language mod</strong></p>\n"
+
+
 # Going on
 
 
