@@ -94,6 +94,7 @@ def test_batch_without_thinking_and_cut_off_in_thought(client: Client) -> None:
         ("/chat", ["hi", True, 0], "max_tokens"),
         ("/chat", ["hi", True, 10, 9.0], "temperature"),
         ("/chat", ["hi", True, 10, None, -1], "seed"),
+        ("/chat", ["hi", "no"], "thinking"),
         ("/tools", [""], "There is nothing to send yet."),
         ("/batch", [[]], "There are no prompts."),
         ("/batch", [["x", ""]], "must be a list of strings"),

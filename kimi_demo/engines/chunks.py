@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from kimi_demo.dialect.events import AnswerDelta, Event, Finished, ThoughtDelta, ToolCallDelta, Usage
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.sound import sound
 from kimi_demo.engines.thought_stream import ThoughtStream
 
 ContentOpens = Literal["answer", "marked", "thought"]
@@ -80,16 +81,16 @@ class ChunkReader:
             if reasoning and isinstance(reasoning, str):
                 if self.parses is None:
                     self._splits(events)
-                events.append(ThoughtDelta(reasoning))
+                events.append(ThoughtDelta(sound(reasoning)))
             content = delta.get("content")
             if content and isinstance(content, str):
-                self._content(content, events)
+                self._content(sound(content), events)
             calls = delta.get("tool_calls")
             if calls:
                 self._tool_calls(calls, events)
         text = choice.get("text")  # /v1/completions
         if text and isinstance(text, str):
-            self._content(text, events)
+            self._content(sound(text), events)
         if choice.get("finish_reason"):
             self._finish = str(choice["finish_reason"])
         if isinstance(choice.get("usage"), dict):  # Moonshot's API puts it here
@@ -133,7 +134,8 @@ class ChunkReader:
             index = self._index(given if isinstance(given, int) else position, str(call_id), bool(name))
             _, known_id, named = self._calls[index]
             # Some servers repeat id and name with every fragment; an event carries them once.
-            event = ToolCallDelta(index, "" if known_id else str(call_id), "" if named else str(name), arguments)
+            shown_id, shown_name = "" if known_id else sound(str(call_id)), "" if named else sound(str(name))
+            event = ToolCallDelta(index, shown_id, shown_name, sound(arguments))
             self._calls[index] = (self._calls[index][0], known_id or str(call_id), named or bool(name))
             if event.id or event.name or event.arguments:
                 events.append(event)

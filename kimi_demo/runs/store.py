@@ -227,6 +227,9 @@ class Store:
                 if self._trouble is None:
                     log.error("Runs cannot be written to %s: %s", self._path, error)
                 self._trouble = Failure("store.write", path=self._path, error=error)
+            except Exception as error:  # would come again with the same events, and this thread must go on for all others
+                log.exception("Events of %d runs cannot be written and are left out", len(batch.events))
+                self._trouble = Failure("store.write", path=self._path, error=error)
             else:
                 if self._trouble is not None:
                     log.warning("Runs are written to %s again", self._path)

@@ -28,6 +28,7 @@ def build(services: Services) -> None:
     ) -> dict[str, Any]:
         """One reply: {reasoning, answer, finish_reason, usage}. usage counts tokens: prompt, completion and, of it, reasoning."""
         with _told(services):
+            _switch("thinking", thinking)
             chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens, temperature=temperature, seed=seed)
             run = services.start_alone(
                 services.access.owner_of(request), _text("message", message), chosen, thinking=thinking, kind="chat_api"
@@ -64,6 +65,7 @@ def build(services: Services) -> None:
     ) -> list[dict[str, Any]]:
         """Every prompt through the in-process engine, in the order given: [{prompt, reasoning, answer, finish_reason, tokens}]."""
         with _told(services):
+            _switch("thinking", thinking)
             chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens, temperature=temperature, seed=seed)
             if not isinstance(prompts, list) or not all(isinstance(prompt, str) and prompt.strip() for prompt in prompts):
                 raise Failure("batch.not_prompts")
@@ -101,6 +103,12 @@ async def _finished(run: Run) -> None:
             raise Failure(item.event.code, **item.event.params)
     if run.state == "stopped":
         raise Failure("runs.stopped")
+
+
+def _switch(field: str, value: object) -> None:
+    """"no" and "false" are true as Python sees them, which nobody means."""
+    if not isinstance(value, bool):
+        raise Failure("parameters.field", field=field, value=value, problem="true or false is needed")
 
 
 def _text(field: str, value: object) -> str:

@@ -1,5 +1,7 @@
 """The batch tab: prompts in, rows out as they finish, through the in-process engine."""
 
+import re
+
 import gradio as gr
 
 from kimi_demo.dialect.failure import Failure
@@ -62,7 +64,7 @@ def build(services: Services) -> None:
     async def start(request: gr.Request, group: str, prompts: str, key: str, limit: float | None, think: bool, take: bool) -> None:
         if take:
             services.access.require_operator(request)
-        lines = [line.strip() for line in prompts.splitlines() if line.strip()]
+        lines = [line.strip() for line in re.split(r"\r\n|\r|\n", prompts) if line.strip()]
         chosen = sampling(key, max_tokens=max_tokens_given(limit))
         services.start_batch(services.access.owner_of(request), group, lines, chosen, thinking=think, takeover=take)
 

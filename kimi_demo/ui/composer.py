@@ -1,5 +1,6 @@
 """The parts that the tabs share: the live box, the row with Send and Stop, and how their handlers are wired."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -39,11 +40,14 @@ def wire(
     None of these handlers waits for a model: they return at once, and the page follows the run by itself.
     """
 
+    starting = asyncio.Lock()
+
     async def on_send(request: gr.Request, text: str, *values: Any) -> tuple[Any, str]:
         async def begin() -> None:
             owner = services.access.owner_of(request)
-            await services.require_idle(owner, kind)
-            await start(request, await services.desk.group(owner, kind), text, *values)
+            async with starting:  # two clicks at once must not both find it idle
+                await services.require_idle(owner, kind)
+                await start(request, await services.desk.group(owner, kind), text, *values)
 
         return await _told(services, kind, begin(), keep_text=keep_text)
 

@@ -180,6 +180,7 @@ def _skeletons(runs: Sequence[Run], views: Sequence[View]) -> str:
 
 
 def _message(data: object, *, name: str = "") -> str:
-    """One server-sent event. JSON holds no bare line break, so one `data:` line is enough."""
+    """One server-sent event. JSON holds no bare line break, so one `data:` line is enough; half a surrogate pair stays as its escape."""
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace").decode()
+    return f"{head}data: {text}\n\n"

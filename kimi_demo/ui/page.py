@@ -18,7 +18,7 @@ def build(services: Services) -> gr.Blocks:
     blocks: gr.Blocks
     with gr.Blocks(title=texts.say("page.title"), analytics_enabled=False, fill_width=True) as blocks:
         gr.HTML(_header(texts.say("page.title")), apply_default_css=False)
-        with gr.Tabs(elem_id="tabs"):
+        with gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
             with gr.Tab(texts.say("chat.tab"), id="chat", elem_id="tab-chat"):
                 chat_tab.build(services, blocks)
             with gr.Tab(texts.say("tools.tab"), id="tools", elem_id="tab-tools"):

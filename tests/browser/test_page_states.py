@@ -1,5 +1,6 @@
 """States that no small model shows on demand: the page in a browser against the scripted server."""
 
+import asyncio
 import os
 import re
 import sysconfig
@@ -184,6 +185,25 @@ async def test_a_new_chat_is_empty_and_the_next_message_starts_over(page: DemoPa
     await begun(page, "chat", "[[reasoning]] third")
     await page.idle("chat")
     assert [message["role"] for message in scripted.requests[-1].body["messages"]] == ["user"]
+
+
+async def test_many_sends_at_once_start_one_run(attached: Demo, browser: Browser, scripted: Scripted) -> None:
+    context = await browser.new_context()
+    pages = [DemoPage(await context.new_page(), attached.address) for _ in range(5)]
+    for page in pages:
+        await page.load()
+        await page.tab("Function calling")
+        await page.at("#tools-input textarea").fill("[[silent seconds=60]] only once")
+    before = len(scripted.chats)
+    await asyncio.gather(*(page.at("#tools-input textarea").press("Enter") for page in pages))
+    for page in pages:
+        await expect(page.at("html")).to_have_attribute("data-tools", "running")
+    notices = [await page.at("#tools-notice").inner_text() for page in pages]
+    assert sum("still being written" in notice for notice in notices) == 4, notices
+    assert len(scripted.chats) - before <= 1
+    await pages[0].at("#tools-stop").click()
+    await expect(pages[0].run("tools").locator(".notice")).to_contain_text("Stopped")
+    await context.close()
 
 
 async def test_eight_idle_tabs_of_one_browser_all_load_and_work(attached: Demo, browser: Browser) -> None:

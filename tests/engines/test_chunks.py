@@ -30,6 +30,13 @@ def test_reasoning_wins_over_its_old_name_and_comes_before_content() -> None:
     assert events == [ThoughtDelta("a"), AnswerDelta("b"), ThoughtDelta("c"), Finished("stop")]
 
 
+def test_half_a_surrogate_pair_is_shown_as_what_it_is() -> None:
+    call = {"index": 0, "id": "i\ud800", "function": {"name": "add", "arguments": '{"a": "\udc00"}'}}
+    events = events_of([chunk(reasoning="a\ud800"), chunk(content="b\udfff 😀"), chunk(tool_calls=[call]), STOP])
+    assert text(events, ThoughtDelta) == "a\ufffd" and text(events, AnswerDelta) == "b\ufffd 😀"
+    assert ToolCallDelta(0, "i\ufffd", "add", '{"a": "\ufffd"}') in events
+
+
 @pytest.mark.parametrize("junk", [None, [], "x", {}, {"choices": None}, {"choices": [None]}, {"choices": [{"delta": None}]}, {"usage": []}])
 def test_chunks_that_say_nothing_are_no_events(junk: Any) -> None:
     assert events_of([junk, chunk(content="a"), junk, STOP]) == [AnswerDelta("a"), Finished("stop")]
