@@ -29,17 +29,24 @@ _OF_THE_ROW = frozenset(
         "endpoint.rejected",
         "endpoint.broken_text",
         "endpoint.no_thinking_budget",
-        "endpoint.error_event",
     )
 )
+
+# One row may do this to a server that answers all others; so may a server that is going down.
+_DOUBTFUL = frozenset(("endpoint.server_error", "endpoint.broke_off", "endpoint.bad_reply", "endpoint.error_event", "endpoint.silent"))
+_TRIES = 3
 
 _LATER = frozenset(("endpoint.busy", "endpoint.loading"))
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 
 
+class RowFailure(Failure):
+    """A failure that has turned out to be the row's."""
+
+
 def is_of_the_row(failure: Failure) -> bool:
     """Whether the failure is this row's alone; with any other the engine itself is in trouble, and the rows are to be kept for later."""
-    return failure.code in _OF_THE_ROW
+    return isinstance(failure, RowFailure) or failure.code in _OF_THE_ROW
 
 
 class RowEngine(Protocol):
@@ -109,15 +116,18 @@ class ServerRows:
         return Standing(len(going), sum(reply.usage.completion_tokens or 0 for reply in going))
 
     async def answer(self, ask: RowAsk) -> RowAnswer:
-        """A server that is busy is asked again, later and later."""
-        wait = _FIRST_WAIT_S
+        """A server that is busy is asked again, later and later; one that failed on this row and is well otherwise, twice more."""
+        wait, tries = _FIRST_WAIT_S, 0
         request = ChatRequest(list(ask.messages), ask.sampling, thinking=ask.thinking)
         while True:
             try:
                 return await self._ask(await fit(request, self._endpoint))
             except Failure as failure:
-                if failure.code not in _LATER:
+                tries += failure.code in _DOUBTFUL
+                if failure.code not in _LATER and (failure.code not in _DOUBTFUL or not await self._endpoint.healthy()):
                     raise
+                if tries == _TRIES:
+                    raise RowFailure(failure.code, **failure.params) from failure
             await asyncio.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT_S)
 
