@@ -45,8 +45,12 @@ class Task:
 
     def result(self) -> str:
         """What the tool returns."""
+        return self.result_for(self.json)
+
+    def result_for(self, arguments: str) -> str:
+        """What the tool returns for other arguments (JSON text). Raises ValueError if they are invalid."""
         tool = self.tool
-        return tool.function(tool.arguments.model_validate(json.loads(self.json, parse_float=Decimal)))
+        return tool.function(tool.arguments.model_validate(json.loads(arguments, parse_float=Decimal)))
 
     def words(self) -> dict[str, str]:
         """a, b, minus and tool for the texts of thoughts; strings without their quotation marks."""

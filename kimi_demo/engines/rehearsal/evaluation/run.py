@@ -99,7 +99,7 @@ def _with_results(case: Case, reply: Reply) -> Request:
     tools = []
     for call in reply.calls:
         task = next(task for task, wanted in zip(case.tasks, case.calls, strict=True) if not scoring.wrong_calls([call], [wanted]))
-        tools.append({"role": "tool", "tool_call_id": call.id, "content": case.tool_error or task.result()})
+        tools.append({"role": "tool", "tool_call_id": call.id, "content": case.tool_error or task.result_for(call.arguments)})
     return Request([_user(case), assistant, *tools], case.tools, case.thinking)
 
 

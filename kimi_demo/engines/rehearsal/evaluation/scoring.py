@@ -109,8 +109,9 @@ def _same(call: ModelCall, wanted: Expected) -> bool:
         return False
     if call.name != wanted.name or not isinstance(arguments, dict) or set(arguments) != set(wanted.arguments):
         return False
-    if call.name in ("add", "mul", "compare"):  # which number is a and which b does not matter
-        return sorted(map(str, arguments.values())) == sorted(map(str, wanted.arguments.values()))
+    if call.name in ("add", "mul", "compare"):  # which number is a and which b does not matter; vLLM's parser writes 8.0 as 8
+        numbers = [Decimal(value) for value in arguments.values() if isinstance(value, int | Decimal)]
+        return sorted(numbers) == sorted(Decimal(value) for value in wanted.arguments.values())
     return all(_equal(arguments[name], value) for name, value in wanted.arguments.items())
 
 
@@ -135,8 +136,8 @@ def _names(wanted: str, wish: str, answer: str, relation: tuple[str, str, str]) 
     """Whether the answer names the number asked for: "9.9 is larger: …", "9.9更大：…" or "9.9 is larger than 9.11."."""
     named = re.findall(rf"({_NUMBER})(?: is {wish}: |更{'大' if wish == 'larger' else '小'}：)", answer)
     if named:
-        return wanted in named
-    return relation[0] == wanted and (relation[1] in _LARGER) == (wish == "larger")
+        return Decimal(wanted) in map(Decimal, named)
+    return Decimal(relation[0]) == Decimal(wanted) and (relation[1] in _LARGER) == (wish == "larger")
 
 
 def _relations(answer: str) -> list[tuple[str, str, str]]:
@@ -151,7 +152,7 @@ def _compares(task: Task, answer: str) -> bool:
     a, b = task.arguments["a"], task.arguments["b"]
     if Decimal(a) == Decimal(b):
         return bool(re.search(r"equal|一样大|相等|等于|same", answer))
-    found = [match for match in _relations(answer) if {match[0], match[2]} == {a, b}]
+    found = [match for match in _relations(answer) if {Decimal(match[0]), Decimal(match[2])} == {Decimal(a), Decimal(b)}]
     if len(found) != 1:
         return False
     left, relation, right = found[0]
