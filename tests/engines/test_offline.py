@@ -17,7 +17,7 @@ from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.engines.offline_log import read_log
-from kimi_demo.engines.offline_rows import BatchRow
+from kimi_demo.engines.offline_rows import BatchRow, RowAsk
 
 CONTEXT = 2048
 AT_ONCE = 24
@@ -294,10 +294,78 @@ async def test_a_listener_that_fails_ends_its_batch_only(engine: OfflineEngine) 
     assert len(finished(await run(engine, ["Hello"]))) == 1
 
 
+def asked(text: str, max_tokens: int = 24, *, thinking: bool = True, temperature: float = 0.0) -> RowAsk:
+    return RowAsk([{"role": "user", "content": text}], Sampling(temperature=temperature, top_p=1.0, max_tokens=max_tokens), thinking)
+
+
+async def test_rows_that_come_one_by_one_get_what_a_batch_gets_each_with_its_own_parameters(engine: OfflineEngine) -> None:
+    expected = finished(await run(engine, ["Hello", GUIDE]))
+    async with engine.feed() as feed:
+        assert feed.room == 2 * AT_ONCE
+        hello, instant, guide = await asyncio.gather(
+            feed.answer(asked("Hello")), feed.answer(asked(GUIDE, 5, thinking=False)), feed.answer(asked(GUIDE))
+        )
+        assert [(row.reasoning, row.answer, row.completion_tokens, row.prompt_tokens) for row in (hello, guide)] == [
+            (row.reasoning, row.answer, row.completion_tokens, row.prompt_tokens) for row in expected
+        ]
+        assert instant.reasoning is None and instant.completion_tokens <= 5 and instant.rendered is not None
+        assert instant.rendered.endswith("<think></think>") and GUIDE in instant.rendered and hello.seconds > 0
+        # Later ones, after the engine has had nothing to do.
+        assert (await feed.answer(asked("Hello"))).answer == hello.answer
+        with pytest.raises(Failure) as long:
+            await feed.answer(asked("x " * 100_000))
+        assert long.value.code == "batch.prompt_too_long"
+
+
+async def test_an_idle_feed_costs_no_cpu(engine: OfflineEngine) -> None:
+    async with engine.feed() as feed:
+        await feed.answer(asked("Hello", 2))
+        before = time.process_time()
+        await asyncio.sleep(1)
+        assert time.process_time() - before < 0.5
+
+
+async def test_a_row_of_a_feed_that_is_cancelled_leaves_the_engine_and_the_others_stay(engine: OfflineEngine) -> None:
+    async with engine.feed() as feed:
+        endless = [asyncio.create_task(feed.answer(asked("Go on and on.", 1500, temperature=2.0))) for _ in range(3 * AT_ONCE)]
+        async with asyncio.timeout(60):
+            while feed.standing.running < AT_ONCE // 2:  # noqa: ASYNC110 - told by the engine's thread, now and then
+                await asyncio.sleep(0.01)
+        assert feed.standing.tokens > 0
+        kept = asyncio.create_task(feed.answer(asked("Hello", 4)))
+        await asyncio.sleep(0)
+        began = time.monotonic()
+        for task in endless:
+            task.cancel()
+        await asyncio.wait(endless)
+        assert time.monotonic() - began < 1
+        assert (await asyncio.wait_for(kept, 30)).completion_tokens <= 4
+        assert await engine.with_llm(lambda llm: llm.llm_engine.get_num_unfinished_requests()) == 0
+    left = asyncio.create_task(run(engine, ["Hello"]))
+    assert finished(await left)[0].error is None
+
+
+async def test_leaving_a_feed_takes_its_rows_out(engine: OfflineEngine) -> None:
+    async with engine.feed() as feed:
+        rows = [asyncio.create_task(feed.answer(asked("Go on and on.", 1500, temperature=2.0))) for _ in range(8)]
+        await asyncio.sleep(0.2)
+    with pytest.raises(Failure):
+        await rows[0]
+    await asyncio.wait(rows)
+    assert [row.exception() is not None for row in rows] == [True] * 8
+    assert await engine.with_llm(lambda llm: llm.llm_engine.get_num_unfinished_requests()) == 0
+
+
 async def test_unloading_frees_the_memory_and_loading_again_works(engine: OfflineEngine) -> None:
     before = vllm_processes()
     assert {process.is_running() for process in before} == {True}
     going = asyncio.create_task(run(engine, ["Go on and on."] * 40, Sampling(temperature=2.0, max_tokens=1500)))
+
+    async def feed_one() -> None:
+        async with engine.feed() as feed:
+            await feed.answer(asked("Go on and on.", 1500, temperature=2.0))
+
+    fed_row = asyncio.create_task(feed_one())
     await asyncio.sleep(0)
     await engine.unload()
     assert vllm_processes() == [] and not any(process.is_running() for process in before)
@@ -305,9 +373,15 @@ async def test_unloading_frees_the_memory_and_loading_again_works(engine: Offlin
     with pytest.raises(Failure) as unloaded:
         await going
     assert unloaded.value.code == "batch.unloaded"
+    with pytest.raises(Failure) as fed:
+        await fed_row
+    assert fed.value.code == "batch.unloaded"
     with pytest.raises(Failure) as missing:
         await run(engine, ["Hello"])
     assert missing.value.code == "batch.not_loaded"
+    with pytest.raises(Failure):
+        async with engine.feed():
+            pass
     await engine.unload()  # twice does no harm
     await engine.load(lambda event: None)
     assert state_of(engine) == "ready" and finished(await run(engine, ["Hello"]))[0].error is None
