@@ -441,7 +441,7 @@ async def test_nothing_of_it_is_another_visitors(page: DemoPage, attached: Demo,
 
 
 def conversation_of(turns: int) -> str:
-    answer = "A paragraph with **bold** text and `code`.\n\n```python\nprint('x' * 20)\n```\n\n" + "Plain words. " * 60
+    answer = "A paragraph with **bold** text and `code`.\n\n```python\nprint('x' * 20)\n```\n\n" + "Plain words. " * 20
     messages: list[dict[str, str]] = []
     for number in range(turns):
         messages.append({"role": "user", "content": f"Question {number}"})
