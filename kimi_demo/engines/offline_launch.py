@@ -108,6 +108,9 @@ def environment(launch: OfflineLaunch, *, on_cpu: bool, cores: Sequence[int]) ->
         variables["VLLM_CPU_KVCACHE_SPACE"] = str(launch.cpu_kv_cache_gb)
         if launch.tensor_parallel_size > 1:
             variables["VLLM_CPU_OMP_THREADS_BIND"] = bind_threads(cores, launch.tensor_parallel_size)
+        elif len(cores) == 2:
+            # vLLM leaves one core free and puts every engine on the first: beside the chat server, both would starve on it.
+            variables["VLLM_CPU_OMP_THREADS_BIND"] = str(cores[1])
     return variables
 
 

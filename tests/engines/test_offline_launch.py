@@ -57,7 +57,9 @@ def test_a_local_folder_asks_no_hub(tmp_path: Path) -> None:
 
 def test_on_a_cpu_the_cache_is_bounded_and_ranks_get_their_cores() -> None:
     one = environment(OfflineLaunch("a/b", Path("l"), cpu_kv_cache_gb=2), on_cpu=True, cores=[0, 1])
-    assert one["VLLM_CPU_KVCACHE_SPACE"] == "2" and "VLLM_CPU_OMP_THREADS_BIND" not in one
+    assert one["VLLM_CPU_KVCACHE_SPACE"] == "2" and one["VLLM_CPU_OMP_THREADS_BIND"] == "1"  # the chat server computes on the first
+    four = environment(OfflineLaunch("a/b", Path("l")), on_cpu=True, cores=[0, 1, 2, 3])
+    assert "VLLM_CPU_OMP_THREADS_BIND" not in four
     three = environment(OfflineLaunch("a/b", Path("l"), tensor_parallel_size=3), on_cpu=True, cores=[0, 1])
     assert three["VLLM_CPU_OMP_THREADS_BIND"] == "0|0|1"
 
