@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 WEATHER = {"type": "function", "function": {"name": "get_weather", "description": "Weather.", "parameters": {"type": "object"}}}
-CALL: dict[str, Any] = {"id": "functions.get_weather:0", "type": "function", "function": {"name": "get_weather", "arguments": '{"location": "NYC"}'}}
+CALL: dict[str, Any] = {
+    "id": "functions.get_weather:0",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"location": "NYC"}'},
+}
 RESULT: dict[str, Any] = {"role": "tool", "tool_call_id": "functions.get_weather:0", "content": '{"t": 72}'}
 CALLED = (
     "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
