@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 from scripts.installer.browser import system_chromium
 from tests.demo import Demo, running
@@ -23,6 +23,9 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 
+
+expect.set_options(timeout=20_000)
+"""Milliseconds until an expectation of the page counts as failed. Playwright's five are too few beside an engine on two cores."""
 
 # Started in the background (`make test &`, some CI runners), Ctrl-C is ignored, and every program that a test starts inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

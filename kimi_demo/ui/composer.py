@@ -93,7 +93,7 @@ def wire_chat(
         await services.chats.stop(services.access.owner_of(request), conversation)
 
     with_opened = "(_, ...rest) => [window.kimi.opened(), ...rest]"
-    emptied = "(_, ...rest) => [window.kimi.sending(), ...rest]"
+    emptied = "(_, text, ...rest) => [...window.kimi.sending(text), ...rest]"
     sent = gr.on(
         [send.click, field.submit], on_send, [opened, field, *settings], [field, notice], js=emptied, trigger_mode="multiple", **QUICK
     )

@@ -220,6 +220,7 @@ async def test_a_waiting_message_is_taken_back_into_the_field(page: DemoPage) ->
 async def test_what_is_typed_while_a_message_goes_out_is_not_lost(page: DemoPage) -> None:
     await page.ask("chat", "one")
     await page.at("#chat-input textarea").press_sequentially("the next thought", delay=5)
+    await expect(page.run("chat").locator(".bubble")).to_have_text("one")
     await page.idle("chat")
     await expect(page.at("#chat-input textarea")).to_have_value("the next thought")
 

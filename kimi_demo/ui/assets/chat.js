@@ -279,9 +279,39 @@
     }
   });
 
+  // Gradio asks for what is sent a moment after Enter; on a busy machine the next letters are in the field by then. So the
+  // text is caught at the key itself, and only that is taken out of the field.
+  const caught = [];
+  const LATEST_MS = 5000; // a key that led to no sending is forgotten
+
+  function catchText() {
+    const field = input();
+    if (!field) return;
+    const waiting = fresh().map((each) => each.text).join("");
+    const text = field.value.startsWith(waiting) ? field.value.slice(waiting.length) : field.value;
+    caught.push({ text, at: performance.now() });
+  }
+
+  function fresh() {
+    while (caught.length && performance.now() - caught[0].at > LATEST_MS) caught.shift();
+    return caught;
+  }
+
+  function sending(text) {
+    const sent = fresh().shift()?.text ?? text;
+    const now = input()?.value ?? "";
+    write(now.startsWith(sent) ? now.slice(sent.length) : "");
+    return [kimi.opened(), sent];
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target === input()) catchText();
+  }, true);
+  document.addEventListener("click", (event) => { if (event.target.closest("#chat-send")) catchText(); }, true);
+
   Object.assign(kimi, {
     begin: () => show(""),
-    sending: () => { write(""); return kimi.opened(); },
+    sending,
     sent: () => { kimi.refresh("chat", true); announce(); },
   });
 })();
