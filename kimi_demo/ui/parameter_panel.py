@@ -108,7 +108,8 @@ def build(
     preset.input(take, preset, [*inputs, *signs, kept], **QUICK)
     reset.click(take, preset, [*inputs, *signs, kept], **QUICK)
     offer.click(on_offer, [thinking, preset], [*inputs, *signs, kept], **QUICK)
-    blocks.load(on_load, kept, [*inputs, *signs], **QUICK)
+    restored = blocks.load(on_load, kept, [*inputs, *signs], **QUICK)
+    restored.then(fn=None, js="() => document.documentElement.setAttribute('data-restored', '1')")
     return Panel(inputs)
 
 

@@ -121,7 +121,7 @@ async def test_pause_lets_the_rows_in_the_engine_finish_and_feeds_no_more(tmp_pa
 
 @pytest.mark.parametrize("paused", [False, True])
 async def test_stop_keeps_what_is_finished_and_aborts_the_rest_at_once(tmp_path: Path, paused: bool) -> None:
-    source = prompts(tmp_path, 100)
+    source = prompts(tmp_path, 5000)  # more than can be done between two looks
     gate = asyncio.Event()
     engine = ScriptedEngine(room=8)
     made = manifest(source)
@@ -145,8 +145,8 @@ async def test_stop_keeps_what_is_finished_and_aborts_the_rest_at_once(tmp_path:
     with Journal.resume(tmp_path / "out.jsonl", made) as journal:
         run = batch(source, journal, rest)
         assert await run.run() == "done" and run.progress().resumed == len(kept)
-    assert rest.asked == 100 - len(kept)
-    assert sorted(result.index for result in results(tmp_path / "out.jsonl")) == list(range(100))
+    assert rest.asked == 5000 - len(kept)
+    assert sorted(result.index for result in results(tmp_path / "out.jsonl")) == list(range(5000))
 
 
 async def test_cancelling_the_task_is_a_stop_that_writes(tmp_path: Path) -> None:

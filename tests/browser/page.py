@@ -31,6 +31,8 @@ class DemoPage:
         await self.page.goto(self.address, wait_until="domcontentloaded")
         await self.page.wait_for_function("window.kimi !== undefined", timeout=LOADED_MS)
         await expect(self.page.get_by_role("tab", name="Chat")).to_be_visible(timeout=LOADED_MS)
+        # What a browser remembers is put into the fields a moment later; what a test has written by then would be lost.
+        await expect(self.at("html")).to_have_attribute("data-restored", "1", timeout=LOADED_MS)
 
     async def close(self) -> None:
         await self.page.context.close()
