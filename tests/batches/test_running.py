@@ -137,7 +137,7 @@ async def test_stop_keeps_what_is_finished_and_aborts_the_rest_at_once(tmp_path:
         began = time.monotonic()
         run.stop()
         assert await asyncio.wait_for(going, 20) == "stopped"
-        assert time.monotonic() - began < 5, "on an idle machine well under one; a stop that waits for the rows would take for ever"
+        assert time.monotonic() - began < 1
     assert engine.inside == 0 and engine.aborted == 8 and engine.asked == asked
     kept = [result.index for result in results(tmp_path / "out.jsonl")]
     assert len(kept) == len(set(kept)) == asked - 8, "every row that had finished"
