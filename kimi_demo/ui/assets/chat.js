@@ -300,7 +300,7 @@
   function sending(text) {
     const sent = fresh().shift()?.text ?? text;
     const now = input()?.value ?? "";
-    write(now.startsWith(sent) ? now.slice(sent.length) : "");
+    if (now.startsWith(sent)) write(now.slice(sent.length)); // else something new stands there already, not yet sent
     return [kimi.opened(), sent];
   }
 
