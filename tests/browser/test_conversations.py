@@ -3,33 +3,20 @@
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Locator, expect
 
-from tests import scripted_server
 from tests.browser.page import DemoPage
-from tests.demo import Demo, running
+from tests.demo import Demo
 from tests.scripted_server import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SLOW = "[[long_thought tokens=4000 rate=40]] slow"
-
-
-@pytest.fixture(scope="module")
-def scripted() -> Iterator[Scripted]:
-    with scripted_server.running() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def attached(scripted: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with running(tmp_path_factory.mktemp("conversations"), "--base-url", scripted.base_url) as demo:
-        yield demo
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -3,7 +3,7 @@
 import base64
 import io
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,19 +17,7 @@ from tests.demo import Demo, running
 from tests.scripted_server import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@pytest.fixture(scope="module")
-def scripted() -> Iterator[Scripted]:
-    with scripted_server.running() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def attached(scripted: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    flags = ("--max-images", "3", "--max-image-side", "200")
-    with running(tmp_path_factory.mktemp("attached"), "--base-url", scripted.base_url, *flags) as demo:
-        yield demo
+DEMO_FLAGS = ("--max-images", "3", "--max-image-side", "200")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -5,41 +5,17 @@ import os
 import re
 import sysconfig
 import time
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests import scripted_server
 from tests.browser.page import DemoPage
 from tests.demo import Demo, running
 from tests.programs import ROOT
 from tests.scripted_server import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@pytest.fixture(scope="module")
-def scripted() -> Iterator[Scripted]:
-    with scripted_server.running() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def attached(scripted: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """The demo on somebody else's server."""
-    with running(tmp_path_factory.mktemp("attached"), "--base-url", scripted.base_url) as demo:
-        yield demo
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(attached: Demo, browser: Browser) -> AsyncIterator[DemoPage]:
-    found = await DemoPage.open(browser, attached.address)
-    yield found
-    assert not found.complaints
-    await found.close()
 
 
 async def begun(page: DemoPage, kind: str, question: str) -> None:

@@ -1,39 +1,15 @@
 """The chat tab's second mode, in a browser against the scripted server."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import expect
 
 from kimi_demo.ui.raw_pane import GUIDE_PROMPT
-from tests import scripted_server
 from tests.browser.page import DemoPage
-from tests.demo import Demo, running
 from tests.scripted_server import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@pytest.fixture(scope="module")
-def scripted() -> Iterator[Scripted]:
-    with scripted_server.running() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def attached(scripted: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with running(tmp_path_factory.mktemp("raw"), "--base-url", scripted.base_url) as demo:
-        yield demo
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(attached: Demo, browser: Browser) -> AsyncIterator[DemoPage]:
-    found = await DemoPage.open(browser, attached.address)
-    yield found
-    assert not found.complaints
-    await found.close()
 
 
 async def raw(page: DemoPage) -> None:

@@ -4,44 +4,24 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
 from tests import scripted_server
 from tests.browser.page import DemoPage
-from tests.demo import Demo, running
+from tests.demo import running
 from tests.scripted_server import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Scripted]:
-    with scripted_server.running() as started:
-        yield started
-
-
-@pytest.fixture
-def scripted(server: Scripted) -> Iterator[Scripted]:
-    yield server
-    server.scenario("reasoning")
-
-
-@pytest.fixture(scope="module")
-def attached(server: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with running(tmp_path_factory.mktemp("attached"), "--base-url", server.base_url) as demo:
-        yield demo
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(attached: Demo, browser: Browser) -> AsyncIterator[DemoPage]:
-    found = await DemoPage.open(browser, attached.address)
-    yield found
-    assert not found.complaints
-    await found.close()
+@pytest.fixture(autouse=True)
+def restored(scripted: Scripted) -> Iterator[None]:
+    """A test that chose another scenario for every request leaves the usual one."""
+    yield
+    scripted.scenario("reasoning")
 
 
 async def asked(page: DemoPage, question: str) -> Locator:
