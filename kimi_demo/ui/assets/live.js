@@ -6,6 +6,7 @@
 
   const KINDS = ["chat", "tools", "batch", "raw"];
   const SEGMENT = 4096; // characters of running text per element: a frozen segment is never laid out again
+  const LONGEST_LINE = 2 * SEGMENT; // of which as much stays in one element
   const streams = new Map(); // kind -> EventSource
   const again = new Set(); // kinds to follow again when their stream has ended
   const wantsEnd = new Set(); // kinds whose box goes to its end at the next start
@@ -44,20 +45,23 @@
     if (event.target.open) for (const each of event.target.querySelectorAll(":scope > [data-lazy]")) load(each);
   }, true); // it does not bubble
 
-  // Grows by appending. A segment is closed at a line break (or, in a very long line, anywhere), so that the cost of
+  // Grows by appending. A segment is closed at a line break (in a line longer than that, between two words), so that the cost of
   // one more token does not depend on how much stands there already.
   function appendText(element, text) {
     let segment = element.lastElementChild;
     if (!segment || !segment.classList.contains("segment")) segment = newSegment(element);
     while (segment.firstChild.length + text.length > SEGMENT) {
-      const room = Math.max(0, SEGMENT - segment.firstChild.length);
-      let cut = text.indexOf("\n", room);
-      if (cut < 0) {
-        if (segment.firstChild.length + text.length < 8 * SEGMENT) break;
-        cut = text.length - 1;
+      const length = segment.firstChild.length;
+      const most = Math.max(1, LONGEST_LINE - length);
+      let cut = text.indexOf("\n", Math.max(0, SEGMENT - length));
+      const atBreak = cut >= 0 && cut <= most;
+      if (!atBreak) {
+        if (text.length < most) break;
+        cut = text.lastIndexOf(" ", most - 1) + 1 || most;
+        if (/[\uD800-\uDBFF]/.test(text[cut - 1])) cut += 1; // not between the halves of a character
       }
-      segment.firstChild.appendData(text.slice(0, cut)); // the line break is the border between two block elements
-      text = text.slice(cut + 1);
+      segment.firstChild.appendData(text.slice(0, cut)); // a line break is the border between two block elements
+      text = text.slice(atBreak ? cut + 1 : cut);
       segment = newSegment(element);
     }
     segment.firstChild.appendData(text);
