@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     max_prompt_chars: int = _field(400_000, "Limits", "Longest prompt that the page accepts, in characters.", ge=1)
     max_batch_rows: int = _field(10_000, "Limits", "Most prompts in one batch.", ge=1)
     max_rounds: int = _field(8, "Limits", "Most rounds of one tool conversation.", ge=1)
+    max_wait_s: float = _field(900.0, "Limits", "Seconds that a tool call waits for a person's answer or approval.", gt=0)
     max_images: int = _field(6, "Limits", "Most images in one message.", ge=0)
     max_image_mb: float = _field(8.0, "Limits", "Largest image that is taken, in MB.", gt=0, le=9.5)
     max_image_side: int = _field(2048, "Limits", "Longer side in pixels above which an image is made smaller before it is sent.", ge=64)

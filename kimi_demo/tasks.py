@@ -15,6 +15,7 @@ from kimi_demo.engines.endpoint_prompt import continued, is_text
 from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.engines.room import fit, raw_fit
 from kimi_demo.runs.run import Run
+from kimi_demo.tools.people import Asking
 from kimi_demo.tools.rounds import converse
 from kimi_demo.tools.toolbox import Toolbox
 
@@ -73,12 +74,21 @@ def started(endpoint: Endpoint, body: dict[str, object], messages: Sequence[Mess
     return RoundStarted(0, request=body, can_continue=can_continue, context=endpoint.info.max_model_len)
 
 
-async def use_tools(run: Run, engine: ChatEngine, request: ChatRequest, toolbox: Toolbox, *, max_rounds: int) -> None:
-    """Rounds of thought, calls and results until the model answers."""
+async def use_tools(
+    run: Run, engine: ChatEngine, request: ChatRequest, toolbox: Toolbox, *, max_rounds: int, asking: Asking | None = None
+) -> None:
+    """Rounds of thought, calls and results until the model answers. asking: how a person is asked; None where there is nobody."""
     endpoint = await engine.ready(run.append)
     fitted = await fit(request, endpoint)
     await converse(
-        endpoint, list(fitted.messages), toolbox, fitted.sampling, thinking=fitted.thinking, emit=run.append, max_rounds=max_rounds
+        endpoint,
+        list(fitted.messages),
+        toolbox,
+        fitted.sampling,
+        thinking=fitted.thinking,
+        emit=run.append,
+        max_rounds=max_rounds,
+        asking=asking,
     )
 
 

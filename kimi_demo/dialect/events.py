@@ -106,6 +106,52 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a call's arguments. where: "a", "many.1", "" for the whole; rule: of the schema ("type", "required", …), or
+    "json" when there is nothing that a schema could be held against; told: in words, as the model gets it."""
+
+    where: str
+    rule: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChecked:
+    """Call number `index` of the current round was held against its tool's schema: it passed when there are no problems."""
+
+    index: int
+    problems: tuple[Problem, ...] = ()
+    type: Literal["tool_checked"] = "tool_checked"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolWaiting:
+    """Call number `index` waits for a person: for leave to be carried out, or for its result. limit_s: seconds that it waits."""
+
+    index: int
+    wants: Literal["approval", "result"]
+    limit_s: float
+    type: Literal["tool_waiting"] = "tool_waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDecided:
+    """What came of the waiting. answered: a person gave the result; too_late: nobody said anything in time."""
+
+    index: int
+    decision: Literal["approved", "refused", "answered", "too_late"]
+    type: Literal["tool_decided"] = "tool_decided"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """Call number `index` is being carried out."""
+
+    index: int
+    type: Literal["tool_started"] = "tool_started"
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """What call number `index` of the current round returned: `result` as the model gets it, or the `error` it gets instead."""
 
@@ -202,6 +248,10 @@ Event = (
     | ThoughtDelta
     | AnswerDelta
     | ToolCallDelta
+    | ToolChecked
+    | ToolWaiting
+    | ToolDecided
+    | ToolStarted
     | ToolResult
     | Usage
     | Finished

@@ -8,11 +8,16 @@ from kimi_demo.dialect.events import (
     AnswerDelta,
     CarriedOver,
     Finished,
+    Problem,
     RoundStarted,
     ThoughtDelta,
     Timed,
     ToolCallDelta,
+    ToolChecked,
+    ToolDecided,
     ToolResult,
+    ToolStarted,
+    ToolWaiting,
     Usage,
 )
 
@@ -21,7 +26,11 @@ THOUGHT_END = "</think>"
 
 @dataclass
 class Call:
-    """A tool call as it stands: `arguments` is the raw JSON text so far; result and error are None until it has run."""
+    """A tool call as it stands: `arguments` is the raw JSON text so far; result and error are None until it has run.
+
+    problems: what is wrong with the arguments, None until they were checked. waiting: what it waits for from a person, at the moment;
+    waiting_since, started_at: seconds after the run's start. decision: a person's, as ToolDecided has it.
+    """
 
     id: str = ""
     name: str = ""
@@ -29,6 +38,11 @@ class Call:
     result: str | None = None
     error: str | None = None
     seconds: float | None = None
+    problems: tuple[Problem, ...] | None = None
+    waiting: ToolWaiting | None = None
+    waiting_since: float | None = None
+    decision: str | None = None
+    started_at: float | None = None
 
 
 @dataclass
@@ -77,9 +91,8 @@ class Reply:
             case ToolCallDelta():
                 self._token(at)
                 self._call_delta(event)
-            case ToolResult(index=index) if index < len(self.calls):
-                call = self.calls[index]
-                call.result, call.error, call.seconds = event.result, event.error, event.seconds
+            case ToolChecked() | ToolWaiting() | ToolDecided() | ToolStarted() | ToolResult() if event.index < len(self.calls):
+                _call_event(self.calls[event.index], at, event)
             case Usage():
                 self.usage = event
             case Finished(reason=reason):
@@ -123,6 +136,21 @@ class Reply:
         if self.thought_ended_at is None:
             return before
         return self.thought_ended_at - (self.started_at or 0.0) + (before or 0.0)
+
+
+def _call_event(call: Call, at: float, event: ToolChecked | ToolWaiting | ToolDecided | ToolStarted | ToolResult) -> None:
+    match event:
+        case ToolChecked(problems=problems):
+            call.problems = problems
+        case ToolWaiting():
+            call.waiting, call.waiting_since = event, at
+        case ToolDecided(decision=decision):
+            call.waiting, call.decision = None, decision
+        case ToolStarted():
+            call.started_at = at
+        case ToolResult():
+            call.waiting = None
+            call.result, call.error, call.seconds = event.result, event.error, event.seconds
 
 
 def rounds(timed: Iterable[Timed]) -> list[Reply]:

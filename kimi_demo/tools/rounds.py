@@ -1,18 +1,31 @@
 """The rounds of a conversation with tools: the model thinks and calls, the tools answer, until it answers itself."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from kimi_demo.dialect.conversation import ChatRequest, Message, assistant_in_loop, tool_answer
-from kimi_demo.dialect.events import Event, Phase, RoundStarted, Timed, ToolCallDelta, ToolResult
+from kimi_demo.dialect.events import (
+    Event,
+    Phase,
+    RoundStarted,
+    Timed,
+    ToolCallDelta,
+    ToolChecked,
+    ToolDecided,
+    ToolResult,
+    ToolStarted,
+    ToolWaiting,
+)
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import Call, Reply
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.port import ChatPort
 from kimi_demo.tools.arguments import as_plain_json, canonical
-from kimi_demo.tools.toolbox import Toolbox
+from kimi_demo.tools.people import Asking, Verdict, Wants
+from kimi_demo.tools.toolbox import Checked, Outcome, Toolbox, cut
 
 MARK = "<|tool_call"  # how each of Kimi's tool marks begins, "<|tool_calls_section_begin|>" as well
 REPEATS = 3
@@ -30,11 +43,13 @@ async def converse(
     emit: Emit,
     max_rounds: int = 8,
     tool_choice: str | dict[str, Any] | None = None,
+    asking: Asking | None = None,
 ) -> None:
     """Asks, calls the tools that the reply calls (in order), asks again with their results, until a reply calls none.
 
     Every request is a round (`RoundStarted` with its body). A `tool_choice` that forces a call holds until the first one was made,
-    for it would force one for ever. Remarks that a person should see go out as Phase: tools.asked_again when a streamed reply
+    for it would force one for ever. asking: how a person is asked for leave, or for the result of a tool that `asks`; None where there
+    is nobody. Remarks that a person should see go out as Phase: tools.asked_again when a streamed reply
     announced calls and brought none (vllm#54701), and it is asked for once more in one piece; tools.marks_leaked when the
     server left tool marks in the text.
 
@@ -70,7 +85,7 @@ async def converse(
         earlier_calls += len(reply.calls)
         history.append(_sent(reply, ids))
         seen.update({(call.name, canonical(call.arguments)) for call in reply.calls})  # a set: twice in one round is no loop
-        history += await _results(reply.calls, ids, toolbox, seen, emit)
+        history += await _results(index, reply.calls, ids, toolbox, seen, emit, asking)
     raise Failure("tools.max_rounds", limit=max_rounds)
 
 
@@ -96,22 +111,64 @@ async def _at_once(port: ChatPort, request: ChatRequest) -> AsyncGenerator[Event
 
 
 async def _results(
-    calls: Sequence[Call], ids: Sequence[str], toolbox: Toolbox, seen: Counter[tuple[str, str]], emit: Emit
+    round: int,
+    calls: Sequence[Call],
+    ids: Sequence[str],
+    toolbox: Toolbox,
+    seen: Counter[tuple[str, str]],
+    emit: Emit,
+    asking: Asking | None,
 ) -> list[Message]:
-    """Carries out the calls in order; their answers as messages. Raises Failure(tools.loop) after the last."""
+    """Checks the calls, then carries them out in order; their answers as messages. Raises Failure(tools.loop) after the last."""
     answers: list[Message] = []
     looping: str | None = None
-    for index, (call, call_id) in enumerate(zip(calls, ids, strict=True)):
+    checks = []
+    for index, call in enumerate(calls):
+        checks.append(await toolbox.check(call.name, call.arguments))
+        emit(ToolChecked(index, checks[-1].problems))
+    for index, (call, call_id, checked) in enumerate(zip(calls, ids, checks, strict=True)):
         if seen[call.name, canonical(call.arguments)] >= REPEATS:
             looping = call.name
             emit(ToolResult(index, call_id, call.name, error=f"Not carried out: the same call came in {REPEATS} rounds."))
             continue
-        outcome = await toolbox.call(call.name, call.arguments)
+        outcome = await _outcome(round, index, checked, toolbox, emit, asking)
         emit(ToolResult(index, call_id, call.name, outcome.result, outcome.error, outcome.seconds))
         answers.append(tool_answer(call_id, outcome.text))
     if looping is not None:
         raise Failure("tools.loop", name=looping, times=REPEATS)
     return answers
+
+
+async def _outcome(round: int, index: int, checked: Checked, toolbox: Toolbox, emit: Emit, asking: Asking | None) -> Outcome:
+    """What becomes of one call: from the person whom it asks, or from its tool once it has leave."""
+    if checked.problems:
+        return Outcome(error=checked.error)
+    asks = toolbox.asks(checked.name)
+    if asks and asking is None:
+        return Outcome(error="Not carried out: there is nobody here to ask.")
+    if asking is not None and (asks or asking.approve):
+        verdict = await _verdict(round, index, "result" if asks else "approval", emit, asking)
+        if verdict is None:
+            return Outcome(error=f"Not carried out: nobody {'answered' if asks else 'approved it'} within {asking.limit_s:g} seconds.")
+        if verdict.decision == "refused":
+            return Outcome(error=f"Not carried out: the user {'gave no answer' if asks else 'did not approve this call'}.")
+        if verdict.decision == "answered":
+            return Outcome(result=cut(verdict.text))
+    emit(ToolStarted(index))
+    return await toolbox.run(checked)
+
+
+async def _verdict(round: int, index: int, wants: Wants, emit: Emit, asking: Asking) -> Verdict | None:
+    """None when nobody said anything in time."""
+    emit(ToolWaiting(index, wants, asking.limit_s))
+    try:
+        async with asyncio.timeout(asking.limit_s):
+            verdict = await asking.ask(round, index, wants)
+    except TimeoutError:
+        emit(ToolDecided(index, "too_late"))
+        return None
+    emit(ToolDecided(index, verdict.decision))
+    return verdict
 
 
 def _refuse_cut_off(reply: Reply, max_tokens: int, emit: Emit) -> None:

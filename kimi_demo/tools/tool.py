@@ -20,12 +20,14 @@ class Tool:
     name: as the model writes it; `description` and the fields' descriptions are all it knows of the tool.
     arguments: the pydantic model that the parsed JSON arguments are validated against.
     function: takes the validated arguments, returns the text that the model gets back.
+    asks: a person gives the result, and `function` is not called.
     """
 
     name: str
     description: str
     arguments: type[Arguments]
     function: Callable[[Any], str]
+    asks: bool = False
 
     def schema(self) -> dict[str, Any]:
         """The tool in the OpenAI shape: {"type": "function", "function": {name, description, parameters}}."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from kimi_demo.dialect.events import Problem
 from kimi_demo.tools.arguments import ArgumentsError, kind_of, parse, shortened
 from kimi_demo.tools.tool import Tool
 
@@ -39,8 +40,22 @@ class Outcome:
         return self.result if self.result is not None else self.error or ""
 
 
+@dataclass(frozen=True)
+class Checked:
+    """A call held against its tool's schema: it may be carried out when there are no problems.
+
+    arguments: as parsed, None if that failed. valid: what the tool's function takes. error: the problems as the model gets them.
+    """
+
+    name: str
+    problems: tuple[Problem, ...] = ()
+    error: str = ""
+    arguments: dict[str, Any] | None = None
+    valid: Any = None
+
+
 class Toolbox:
-    """The tools that one conversation offers. limit_s: the longest that a call may take, in seconds."""
+    """The tools that one conversation offers. limit_s: the longest that a call (and, before it, its check) may take, in seconds."""
 
     def __init__(self, tools: Sequence[Tool], *, limit_s: float = LIMIT_S) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -54,42 +69,84 @@ class Toolbox:
         """The tools in the OpenAI shape, in the order given."""
         return [tool.schema() for tool in self._tools.values()]
 
-    async def call(self, name: str, raw_arguments: str) -> Outcome:
-        """Calls a tool. Whatever is wrong with the call, or goes wrong in it, is an Outcome whose error tells the model; raises nothing.
+    def asks(self, name: str) -> bool:
+        """Whether a person gives this tool's result."""
+        tool = self._tools.get(name)
+        return tool is not None and tool.asks
+
+    async def check(self, name: str, raw_arguments: str) -> Checked:
+        """Holds a call against its tool's schema. Whatever is wrong with it is a problem in what is returned; raises nothing."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return _refused(name, "", "tool", f"There is no tool named {json.dumps(name)}. Tools: {', '.join(self.names) or 'none'}.")
+        try:
+            async with asyncio.timeout(self._limit_s):
+                return await _in_thread(lambda: check(tool, raw_arguments), f"check {name}")
+        except TimeoutError:
+            return _refused(name, "", "time", f"The arguments of {name} could not be checked within {self._limit_s:g} seconds.")
+
+    async def run(self, checked: Checked) -> Outcome:
+        """Carries out a call that passed its check. What goes wrong in it is an Outcome whose error tells the model; raises nothing.
 
         A tool that takes too long is left behind: its thread cannot be stopped, but nobody waits for it, at exit neither.
         """
-        tool = self._tools.get(name)
-        if tool is None:
-            return Outcome(error=f"There is no tool named {json.dumps(name)}. Tools: {', '.join(self.names) or 'none'}.")
-        started = time.monotonic()
+        if checked.problems:
+            return Outcome(error=checked.error, arguments=checked.arguments)
+        tool, started = self._tools[checked.name], time.monotonic()
         try:
             async with asyncio.timeout(self._limit_s):
-                outcome = await _in_thread(lambda: carry_out(tool, raw_arguments), f"tool {name}")
+                outcome = await _in_thread(lambda: apply(tool, checked), f"tool {tool.name}")
         except TimeoutError:
-            outcome = Outcome(error=f"The tool {name} did not finish within {self._limit_s:g} seconds.")
-        return replace(outcome, seconds=time.monotonic() - started)
+            outcome = Outcome(error=f"The tool {tool.name} did not finish within {self._limit_s:g} seconds.")
+        return replace(outcome, seconds=time.monotonic() - started, arguments=checked.arguments)
+
+    async def call(self, name: str, raw_arguments: str) -> Outcome:
+        """`check` and `run`."""
+        return await self.run(await self.check(name, raw_arguments))
+
+
+def check(tool: Tool, raw_arguments: str) -> Checked:
+    """`Toolbox.check` without its time limit, in the caller's thread."""
+    try:
+        arguments = parse(raw_arguments)
+    except ArgumentsError as error:
+        return _refused(tool.name, "", "json", str(error))
+    try:
+        return Checked(tool.name, arguments=arguments, valid=tool.arguments.model_validate(arguments))
+    except ValidationError as error:
+        problems = _problems(error)
+        lines = [f"Invalid arguments for {tool.name}:", *(f"{each.where or 'the arguments'}: {each.told}" for each in problems)]
+        return Checked(tool.name, problems, cut("\n".join(lines)), arguments)
+    except BaseException as error:  # its thread must not end without an answer
+        log.warning("Checking the arguments of %s failed", tool.name, exc_info=error)
+        return _refused(tool.name, "", "check", f"The arguments of {tool.name} could not be checked: {type(error).__name__}.")
 
 
 def carry_out(tool: Tool, raw_arguments: str) -> Outcome:
     """`Toolbox.call` without its time limit, in the caller's thread."""
-    arguments: dict[str, Any] | None = None
+    return apply(tool, check(tool, raw_arguments))
+
+
+def apply(tool: Tool, checked: Checked) -> Outcome:
+    """`Toolbox.run` without its time limit, in the caller's thread."""
+    if checked.problems:
+        return Outcome(error=checked.error, arguments=checked.arguments)
     try:
-        arguments = parse(raw_arguments)
-        result = tool.function(tool.arguments.model_validate(arguments))
+        result = tool.function(checked.valid)
         if not isinstance(result, str):
             raise TypeError(f"returned {type(result).__name__} where text was expected")
-        return Outcome(result=_cut(result), arguments=arguments)
-    except ArgumentsError as error:
-        return Outcome(error=_cut(str(error)))
-    except ValidationError as error:
-        return Outcome(error=_cut(_told(tool.name, error)), arguments=arguments)
+        return Outcome(result=cut(result), arguments=checked.arguments)
     except BaseException as error:  # SystemExit as well: whatever a tool does must not end its thread without an answer
         log.warning("Tool %s failed", tool.name, exc_info=error)
-        return Outcome(error=_cut(f"The tool {tool.name} failed: {type(error).__name__}: {error}"), arguments=arguments)
+        return Outcome(error=cut(f"The tool {tool.name} failed: {type(error).__name__}: {error}"), arguments=checked.arguments)
 
 
-def _cut(text: str) -> str:
+def _refused(name: str, where: str, rule: str, told: str) -> Checked:
+    told = cut(told)
+    return Checked(name, (Problem(where, rule, told),), told)
+
+
+def cut(text: str) -> str:
     """`text` as far as it is sent to the model, free of half surrogate pairs, which cannot be sent."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     if len(text) <= MOST_RESULT_CHARS:
@@ -98,28 +155,30 @@ def _cut(text: str) -> str:
 
 
 _PROBLEMS = {
-    "missing": "is missing",
-    "extra_forbidden": "is not a parameter of this tool",
-    "int_type": "must be an integer",
-    "decimal_type": "must be a number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
-    "string_type": "must be a string",
-    "bool_type": "must be true or false",
-    "list_type": "must be an array",
-    "dict_type": "must be an object",
+    "missing": ("required", "is missing"),
+    "extra_forbidden": ("additionalProperties", "is not a parameter of this tool"),
+    "int_type": ("type", "must be an integer"),
+    "decimal_type": ("type", "must be a number"),
+    "float_type": ("type", "must be a number"),
+    "finite_number": ("type", "must be a finite number"),
+    "string_type": ("type", "must be a string"),
+    "bool_type": ("type", "must be true or false"),
+    "list_type": ("type", "must be an array"),
+    "dict_type": ("type", "must be an object"),
 }
+"""What pydantic calls a problem → the rule of JSON Schema, and JSON's words for it."""
+_RULES = {"string_too_short": "minLength", "string_too_long": "maxLength", "too_long": "maxItems", "too_short": "minItems"}
 
 
-def _told(name: str, error: ValidationError) -> str:
-    """What pydantic found, one line per parameter, in JSON's words instead of Python's."""
-    lines = [f"Invalid arguments for {name}:"]
+def _problems(error: ValidationError) -> tuple[Problem, ...]:
+    """What pydantic found, one for each parameter, in JSON's words instead of Python's."""
+    problems = []
     for found in error.errors(include_url=False):
-        where = ".".join(str(part) for part in found["loc"]) or "the arguments"
         kind = "decimal_type" if found["type"] == "is_instance_of" and found.get("ctx", {}).get("class") == "Decimal" else found["type"]
+        rule, words = _PROBLEMS.get(kind, (_RULES.get(kind, kind), found["msg"]))
         given = "" if kind in ("missing", "extra_forbidden") else f" (got {_shown(found['input'])})"
-        lines.append(f"{shortened(where)}: {_PROBLEMS.get(kind, found['msg'])}{given}")
-    return "\n".join(lines)
+        problems.append(Problem(cut(shortened(".".join(str(part) for part in found["loc"]))), rule, cut(words + given)))
+    return tuple(problems)
 
 
 def _shown(value: object) -> str:

@@ -22,6 +22,7 @@ from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
 from kimi_demo.settings import Settings
 from kimi_demo.tasks import chat
+from kimi_demo.tools.people import People
 from kimi_demo.ui import page
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
@@ -82,6 +83,7 @@ async def build(settings: Settings, access: Access) -> Application:
         chat_engine=engine,
         offline=OfflineEngine(offline_launch, guardian),
         lease=lease,
+        people=People(),
     )
     blocks = await asyncio.to_thread(page.build, services)
     blocks.queue(max_size=256, default_concurrency_limit=WORKERS)

@@ -23,6 +23,7 @@ from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.thoughts import add_thoughts
+from kimi_demo.ui.tools_acts import add_tools_acts
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -35,6 +36,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_requests(app, services)
     add_room(app, services)
     add_images(app, services)
+    add_tools_acts(app, services)
 
     @app.get("/kimi/live/{kind}")
     async def follow(request: Request, kind: str, opened: str = "", group: str = "", after: str = "") -> Response:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kimi_demo.chats import Chats
 from kimi_demo.dialect.conversation import ChatRequest, Message, user
@@ -17,6 +18,7 @@ from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
 from kimi_demo.tasks import batch, chat, use_tools
 from kimi_demo.tools.guide import GUIDE_TOOLS
+from kimi_demo.tools.people import Asking, People
 from kimi_demo.tools.toolbox import Toolbox
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
@@ -37,6 +39,7 @@ class Services:
     chat_engine: ChatEngine
     offline: OfflineEngine
     lease: Lease
+    people: People
 
     def start_alone(self, owner: str, message: str, sampling: Sampling, *, thinking: bool, kind: str) -> Run:
         """A reply to `message` that belongs to no conversation. Raises Failure for a message that cannot be sent."""
@@ -57,7 +60,8 @@ class Services:
         request = ChatRequest([user(question)], sampling, thinking=thinking, tools=toolbox.schemas())
 
         async def work(run: Run) -> None:
-            await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds)
+            asking = Asking(partial(self.people.ask, run.id), self.settings.max_wait_s) if kind == "tools" else None
+            await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds, asking=asking)
 
         return self.registry.start(owner, kind, work, title=_title(question), group=group, asked=_asked(question, sampling, thinking))
 
