@@ -106,7 +106,7 @@ async def _finished(run: Run) -> None:
 
 
 def _switch(field: str, value: object) -> None:
-    """"no" and "false" are true as Python sees them, which nobody means."""
+    """ "no" and "false" are true as Python sees them, which nobody means."""
     if not isinstance(value, bool):
         raise Failure("parameters.field", field=field, value=value, problem="true or false is needed")
 
