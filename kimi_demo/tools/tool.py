@@ -1,10 +1,15 @@
-"""A tool: a function with pydantic-typed arguments, published to the model as JSON Schema and called by name."""
+"""A tool: published to the model with a JSON Schema for its arguments, and called by name.
 
-from collections.abc import Callable
+`Tool` is a function of ours with pydantic-typed arguments; of a `SchemaTool` nothing but the schema is known.
+"""
+
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+
+from kimi_demo.dialect.events import Problem
 
 
 class Arguments(BaseModel):
@@ -31,10 +36,37 @@ class Tool:
 
     def schema(self) -> dict[str, Any]:
         """The tool in the OpenAI shape: {"type": "function", "function": {name, description, parameters}}."""
-        return {
-            "type": "function",
-            "function": {"name": self.name, "description": self.description, "parameters": _plain(self.arguments.model_json_schema())},
-        }
+        return _openai(self.name, self.description, _plain(self.arguments.model_json_schema()))
+
+
+@dataclass(frozen=True)
+class SchemaTool:
+    """A tool of a visitor's own, or of an MCP server.
+
+    parameters: the JSON Schema of its arguments.
+    check: the arguments' JSON text, an object → what is wrong with it by the schema.
+    answer: the arguments' JSON text, which passed the check → the text that the model gets back. Raises ToolError.
+    asks: a person gives the result, and `answer` is not called. limit_s: the longest that `answer` may take; None: as the toolbox says.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    check: Callable[[str], Awaitable[tuple[Problem, ...]]]
+    answer: Callable[[str], Awaitable[str]]
+    asks: bool = False
+    limit_s: float | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """As `Tool.schema`."""
+        return _openai(self.name, self.description, self.parameters)
+
+
+AnyTool = Tool | SchemaTool
+
+
+def _openai(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 def _plain(schema: Any) -> Any:

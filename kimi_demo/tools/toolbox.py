@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from kimi_demo.dialect.events import Problem
 from kimi_demo.tools.arguments import ArgumentsError, kind_of, parse, shortened
-from kimi_demo.tools.tool import Tool
+from kimi_demo.tools.error import ToolError
+from kimi_demo.tools.tool import AnyTool, SchemaTool, Tool
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class Checked:
 class Toolbox:
     """The tools that one conversation offers. limit_s: the longest that a call (and, before it, its check) may take, in seconds."""
 
-    def __init__(self, tools: Sequence[Tool], *, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, tools: Sequence[AnyTool], *, limit_s: float = LIMIT_S) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._limit_s = limit_s
 
@@ -81,6 +82,8 @@ class Toolbox:
             return _refused(name, "", "tool", f"There is no tool named {json.dumps(name)}. Tools: {', '.join(self.names) or 'none'}.")
         try:
             async with asyncio.timeout(self._limit_s):
+                if isinstance(tool, SchemaTool):
+                    return await _check_by_schema(tool, raw_arguments)
                 return await _in_thread(lambda: check(tool, raw_arguments), f"check {name}")
         except TimeoutError:
             return _refused(name, "", "time", f"The arguments of {name} could not be checked within {self._limit_s:g} seconds.")
@@ -93,11 +96,15 @@ class Toolbox:
         if checked.problems:
             return Outcome(error=checked.error, arguments=checked.arguments)
         tool, started = self._tools[checked.name], time.monotonic()
+        limit_s = (tool.limit_s if isinstance(tool, SchemaTool) else None) or self._limit_s
         try:
-            async with asyncio.timeout(self._limit_s):
-                outcome = await _in_thread(lambda: apply(tool, checked), f"tool {tool.name}")
+            async with asyncio.timeout(limit_s):
+                if isinstance(tool, SchemaTool):
+                    outcome = await _answer(tool, checked)
+                else:
+                    outcome = await _in_thread(lambda: apply(tool, checked), f"tool {tool.name}")
         except TimeoutError:
-            outcome = Outcome(error=f"The tool {tool.name} did not finish within {self._limit_s:g} seconds.")
+            outcome = Outcome(error=f"The tool {tool.name} did not finish within {limit_s:g} seconds.")
         return replace(outcome, seconds=time.monotonic() - started, arguments=checked.arguments)
 
     async def call(self, name: str, raw_arguments: str) -> Outcome:
@@ -114,9 +121,7 @@ def check(tool: Tool, raw_arguments: str) -> Checked:
     try:
         return Checked(tool.name, arguments=arguments, valid=tool.arguments.model_validate(arguments))
     except ValidationError as error:
-        problems = _problems(error)
-        lines = [f"Invalid arguments for {tool.name}:", *(f"{each.where or 'the arguments'}: {each.told}" for each in problems)]
-        return Checked(tool.name, problems, cut("\n".join(lines)), arguments)
+        return _invalid(tool.name, _problems(error), arguments)
     except BaseException as error:  # its thread must not end without an answer
         log.warning("Checking the arguments of %s failed", tool.name, exc_info=error)
         return _refused(tool.name, "", "check", f"The arguments of {tool.name} could not be checked: {type(error).__name__}.")
@@ -137,8 +142,54 @@ def apply(tool: Tool, checked: Checked) -> Outcome:
             raise TypeError(f"returned {type(result).__name__} where text was expected")
         return Outcome(result=cut(result), arguments=checked.arguments)
     except BaseException as error:  # SystemExit as well: whatever a tool does must not end its thread without an answer
-        log.warning("Tool %s failed", tool.name, exc_info=error)
-        return Outcome(error=cut(f"The tool {tool.name} failed: {type(error).__name__}: {error}"), arguments=checked.arguments)
+        return replace(_failed(tool.name, error), arguments=checked.arguments)
+
+
+async def _check_by_schema(tool: SchemaTool, raw_arguments: str) -> Checked:
+    """The same checks of the JSON itself as everywhere, then the tool's own schema. Raises TimeoutError when that is the tool's limit."""
+    try:
+        arguments = await _in_thread(lambda: _parsed(raw_arguments), f"check {tool.name}")
+        if isinstance(arguments, ArgumentsError):
+            return _refused(tool.name, "", "json", str(arguments))
+        text = raw_arguments if raw_arguments.strip() else "{}"
+        problems = await tool.check(text)
+    except TimeoutError:
+        raise
+    except Exception as error:
+        log.warning("Checking the arguments of %s failed", tool.name, exc_info=error)
+        why = str(error) if isinstance(error, ToolError) else type(error).__name__
+        return _refused(tool.name, "", "check", f"The arguments of {tool.name} could not be checked: {why}")
+    if problems:
+        return _invalid(tool.name, problems, arguments)
+    return Checked(tool.name, arguments=arguments, valid=text)
+
+
+def _parsed(raw_arguments: str) -> dict[str, Any] | ArgumentsError:
+    try:
+        return parse(raw_arguments)
+    except ArgumentsError as error:
+        return error
+
+
+async def _answer(tool: SchemaTool, checked: Checked) -> Outcome:
+    try:
+        return Outcome(result=cut(await tool.answer(checked.valid)))
+    except TimeoutError:
+        raise
+    except Exception as error:
+        return replace(_failed(tool.name, error), arguments=checked.arguments)
+
+
+def _failed(name: str, error: BaseException) -> Outcome:
+    if isinstance(error, ToolError):
+        return Outcome(error=cut(str(error)))
+    log.warning("Tool %s failed", name, exc_info=error)
+    return Outcome(error=cut(f"The tool {name} failed: {type(error).__name__}: {error}"))
+
+
+def _invalid(name: str, problems: tuple[Problem, ...], arguments: dict[str, Any]) -> Checked:
+    lines = [f"Invalid arguments for {name}:", *(f"{each.where or 'the arguments'}: {each.told}" for each in problems)]
+    return Checked(name, problems, cut("\n".join(lines)), arguments)
 
 
 def _refused(name: str, where: str, rule: str, told: str) -> Checked:
