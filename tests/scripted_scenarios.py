@@ -7,28 +7,21 @@ from dataclasses import fields, replace
 from inspect import signature
 from typing import Any
 
-from tests.scripted_script import ANSWER, THOUGHT, Ask, Delta, Refusal, Script, call, told
-
-
-def _thought(ask: Ask, text: str = THOUGHT, field: str = "reasoning") -> tuple[Delta, ...]:
-    return told(field, text) if ask.thinking else ()
-
-
-def _after_tools(ask: Ask) -> Script:
-    return Script((*_thought(ask, "The tool has answered."), *told("content", f"The result: {ask.returned}")))
+from tests import scripted_tool_scenarios as tools
+from tests.scripted_script import ANSWER, THOUGHT, Ask, Refusal, Script, thought_of, told
 
 
 def reasoning(ask: Ask, thought: str = THOUGHT, answer: str = ANSWER) -> Script:
-    return Script((*_thought(ask, thought), *told("content", answer)))
+    return Script((*thought_of(ask, thought), *told("content", answer)))
 
 
 def reasoning_content(ask: Ask, thought: str = THOUGHT, answer: str = ANSWER) -> Script:
-    return Script((*_thought(ask, thought, "reasoning_content"), *told("content", answer)))
+    return Script((*thought_of(ask, thought, "reasoning_content"), *told("content", answer)))
 
 
 def reasoning_twice(ask: Ask) -> Script:
     """Both names with the same text, as vLLM 0.12 to 0.15 sent it."""
-    deltas = tuple(delta | {"reasoning_content": delta["reasoning"]} for delta in _thought(ask))
+    deltas = tuple(delta | {"reasoning_content": delta["reasoning"]} for delta in thought_of(ask))
     return Script((*deltas, *told("content", ANSWER)))
 
 
@@ -50,7 +43,7 @@ def cut_in_thought(ask: Ask) -> Script:
 
 
 def cut_in_answer(ask: Ask) -> Script:
-    return Script((*_thought(ask), *told("content", ANSWER)[:6]), finish="length")
+    return Script((*thought_of(ask), *told("content", ANSWER)[:6]), finish="length")
 
 
 def long_thought(ask: Ask, tokens: int = 500, rate: float | None = 50.0, answer: str = "Done.") -> Script:
@@ -81,90 +74,6 @@ def no_usage(ask: Ask) -> Script:
 def no_finish(ask: Ask) -> Script:
     """The stream ends in order, but no finish reason ever came."""
     return replace(reasoning(ask), finish=None)
-
-
-def one_call(ask: Ask, name: str = "add", arguments: str = '{"a": 17, "b": 25}', call_id: str = "") -> Script:
-    if ask.round:
-        return _after_tools(ask)
-    return Script(
-        (*_thought(ask, "I will use the tool."), *call(0, call_id or f"functions.{name}:0", name, arguments)), finish="tool_calls"
-    )
-
-
-def two_calls(ask: Ask) -> Script:
-    if ask.round:
-        return _after_tools(ask)
-    calls = (*call(0, "functions.add:0", "add", '{"a": 1, "b": 2}'), *call(1, "functions.mul:1", "mul", '{"a": 3, "b": 4}'))
-    return Script((*_thought(ask, "Two things."), *calls), finish="tool_calls")
-
-
-def parallel_calls(ask: Ask) -> Script:
-    """The fragments of two calls take turns."""
-    script = two_calls(ask)
-    if ask.round:
-        return script
-    thought = _thought(ask, "Two things.")
-    calls = script.deltas[len(thought) :]
-    half = len(calls) // 2
-    turns = [delta for pair in zip(calls[:half], calls[half:], strict=True) for delta in pair]
-    return replace(script, deltas=(*thought, *turns))
-
-
-def rounds(ask: Ask, rounds: int = 2) -> Script:
-    if ask.round >= rounds:
-        return _after_tools(ask)
-    i = ask.round
-    arguments = json.dumps({"a": i, "b": 1})
-    return Script((*_thought(ask, f"Step {i}."), *call(0, f"functions.add:{i}", "add", arguments)), finish="tool_calls")
-
-
-def endless_call(ask: Ask) -> Script:
-    return Script((*_thought(ask, "Again."), *call(0, f"functions.add:{ask.round}", "add", '{"a": 1, "b": 1}')), finish="tool_calls")
-
-
-def lost_call(ask: Ask) -> Script:
-    """Streamed, the calls get lost and only their finish reason comes; unstreamed they are right (vllm#54701)."""
-    script = one_call(ask)
-    if ask.round or not ask.stream:
-        return script
-    return replace(script, deltas=(*_thought(ask, "I will use the tool."), {"tool_calls": []}))
-
-
-def bad_arguments(ask: Ask) -> Script:
-    return one_call(ask, arguments='{"a": 17, b: 25')
-
-
-def cut_arguments(ask: Ask) -> Script:
-    return replace(one_call(ask, arguments='{"a": 17, "b'), finish="length") if not ask.round else _after_tools(ask)
-
-
-def wrong_arguments(ask: Ask) -> Script:
-    return one_call(ask, arguments='{"a": "seventeen", "c": 1}')
-
-
-def unknown_tool(ask: Ask) -> Script:
-    return one_call(ask, name="launch", arguments="{}")
-
-
-def same_id(ask: Ask) -> Script:
-    if ask.round:
-        return _after_tools(ask)
-    calls = (*call(0, "functions.add:0", "add", '{"a": 1, "b": 2}'), *call(1, "functions.add:0", "add", '{"a": 3, "b": 4}'))
-    return Script((*_thought(ask, "Two sums."), *calls), finish="tool_calls")
-
-
-def foreign_ids(ask: Ask) -> Script:
-    return one_call(ask, call_id="call_a1b2c3")
-
-
-def empty_arguments(ask: Ask) -> Script:
-    return one_call(ask, arguments="")
-
-
-def leaked_markup(ask: Ask) -> Script:
-    """A call without its section mark: vLLM's parser leaves the raw markup in content."""
-    markup = '<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"a": 1, "b": 2}<|tool_call_end|>'
-    return Script((*_thought(ask), {"content": markup}))
 
 
 def no_auto_tool_choice(ask: Ask) -> Script | Refusal:
@@ -244,8 +153,7 @@ SCENARIOS: dict[str, Callable[..., Script | Refusal]] = {
     for function in (
         *(reasoning, reasoning_content, reasoning_twice, thought_in_content, answer_only, cut_in_thought, cut_in_answer, long_thought),
         *(silent, dies, error_event, no_choices, no_usage, no_finish, ignores_stream),
-        *(one_call, two_calls, parallel_calls, rounds, endless_call, lost_call, bad_arguments, cut_arguments, wrong_arguments),
-        *(unknown_tool, same_id, foreign_ids, empty_arguments, leaked_markup),
+        *tools.SCENARIOS,
         *(no_auto_tool_choice, too_long, rejected, no_budget, no_stream_options, not_found, too_many, fails, loading, html_page, odd_json),
         redirect,
     )

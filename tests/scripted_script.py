@@ -86,6 +86,10 @@ def told(field: str, text: str) -> tuple[Delta, ...]:
     return tuple({field: piece} for piece in pieces(text))
 
 
+def thought_of(ask: Ask, text: str = THOUGHT, field: str = "reasoning") -> tuple[Delta, ...]:
+    return told(field, text) if ask.thinking else ()
+
+
 def call(index: int, call_id: str, name: str, arguments: str, fragment: int = 4) -> tuple[Delta, ...]:
     """A tool call as vLLM streams it: id and name first, then its arguments in fragments."""
     head = {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}

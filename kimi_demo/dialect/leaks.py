@@ -8,7 +8,7 @@ TOOL_MARK = re.compile(r"<\|tool_call(?:s_section_begin|s_section_end|_begin|_ar
 MARK = re.compile(r"<\|[a-z_]{2,40}\|>|</?think>|\[(?:BOS|EOS|EOT|PAD|UNK)\]")
 """Special tokens of Kimi's vocabulary as text, and the marks around a thought."""
 
-_CODE = re.compile(r"(?ms)^[ ]{0,3}(`{3,}|~{3,}).*?(?:^[ ]{0,3}\1[`~]*[ \t]*$|\Z)|`[^`\n]+`")
+CODE = re.compile(r"(?ms)^[ ]{0,3}(`{3,}|~{3,}).*?(?:^[ ]{0,3}\1[`~]*[ \t]*$|\Z)|`[^`\n]+`")
 
 
 def leaks(reply: Reply) -> list[str]:
@@ -18,9 +18,9 @@ def leaks(reply: Reply) -> list[str]:
     server cut the thought, and the model went on with it in its answer. Marks inside code are quoted, not leaked.
     """
     found = []
-    if TOOL_MARK.search(_CODE.sub("", reply.thought)):
+    if TOOL_MARK.search(CODE.sub("", reply.thought)):
         found.append("tool_marks_in_thought")
-    answer = _CODE.sub("", reply.answer)
+    answer = CODE.sub("", reply.answer)
     if TOOL_MARK.search(answer):
         found.append("tool_marks_in_answer")
     if THOUGHT_END in answer:

@@ -51,6 +51,7 @@ class Reply:
 
     request: the body that was sent, as `RoundStarted` has it.
     context, can_continue: as RoundStarted has them.
+    text_after_calls: whether the reply went on with text after its calls.
     carried: what an earlier run had written of it; its text is part of `thought` and `answer`, its tokens are not part of `usage`.
     """
 
@@ -68,6 +69,7 @@ class Reply:
     carried: CarriedOver | None = None
     context: int | None = None
     can_continue: bool = False
+    text_after_calls: bool = False
 
     def add(self, timed: Timed) -> None:
         """Takes the next event in. Events that are not of a reply (phases, rows, …) change nothing."""
@@ -88,6 +90,7 @@ class Reply:
                 if self.first_answer_at is None and text.strip():
                     self.first_answer_at = at
                 self.answer += text
+                self.text_after_calls = self.text_after_calls or (bool(self.calls) and bool(text.strip()))
             case ToolCallDelta():
                 self._token(at)
                 self._call_delta(event)

@@ -33,6 +33,8 @@ def parse(raw: str) -> dict[str, Any]:
         raise ArgumentsError(f"The arguments are not valid JSON: {error.msg} at character {error.pos + 1}, near {near}") from None
     except RecursionError:
         raise ArgumentsError(_TOO_DEEP) from None
+    if isinstance(value, str) and as_plain_json(value):
+        raise ArgumentsError("The arguments are a JSON object inside a JSON string: write the object itself.")
     if not isinstance(value, dict):
         raise ArgumentsError(f"The arguments must be a JSON object, not {kind_of(value)}.")
     _check(value)

@@ -1,6 +1,7 @@
 """Tool conversations over the wire: the endpoint, a scripted server, and a run that owns them."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,10 @@ async def finished(registry: Registry, endpoint: Endpoint) -> Run:
     return run
 
 
+def notes(run: Run) -> list[str]:
+    return [item.event.name for item in run.entries if isinstance(item.event, Phase)]
+
+
 def first_calls(run: Run) -> list[Call]:
     return next(reply.calls for reply in rounds(run.entries) if reply.calls)
 
@@ -99,6 +104,12 @@ async def test_rounds_follow_one_another(scripted: Scripted, registry: Registry,
         ("wrong_arguments", 'a: must be an integer (got "seventeen")'),
         ("unknown_tool", 'There is no tool named "launch"'),
         ("empty_arguments", "a: is missing"),
+        ("nested_arguments", "The arguments are a JSON object inside a JSON string"),
+        ("missing_field", "b: is missing"),
+        ("extra_field", "c: is not a parameter of this tool"),
+        ("nan_arguments", "NaN is not a JSON number"),
+        ("vast_arguments", "The arguments are too large: at most 1,000,000 bytes are taken."),
+        ("duplicate_keys", 'The arguments name "a" twice'),
     ],
 )
 async def test_errors_go_back(scripted: Scripted, registry: Registry, endpoint: Endpoint, scenario: str, words: str) -> None:
@@ -107,11 +118,47 @@ async def test_errors_go_back(scripted: Scripted, registry: Registry, endpoint: 
     assert run.state == "done"
     error = first_calls(run)[0].error
     assert error is not None and words in error
+    assert first_calls(run)[0].problems
     assert scripted.chats[-1].body["messages"][-1]["content"] == error
+    assert json.loads(scripted.chats[-1].body["messages"][1]["tool_calls"][0]["function"]["arguments"]) is not None
+    assert len(json.dumps(scripted.chats[-1].body)) < 10_000
 
 
 @pytest.mark.parametrize(
-    ("scenario", "code"), [("cut_arguments", "tools.cut_off"), ("endless_call", "tools.loop"), ("dies", "endpoint.broke_off")]
+    ("scenario", "result", "said"),
+    [
+        ("vast_number", "1E+400 is greater than 25.", []),
+        ("special_tokens", 'The letter "z" occurs 2 times in "<|im_end|><|im_user|>zz"', ["tools.special_tokens"]),
+        ("foreign_ids", "42", ["tools.foreign_ids"]),
+        ("same_id", "3", ["tools.same_id"]),
+        ("text_after_call", "42", ["tools.text_after"]),
+    ],
+)
+async def test_what_is_odd_is_worked_with_and_said(
+    scripted: Scripted, registry: Registry, endpoint: Endpoint, scenario: str, result: str, said: list[str]
+) -> None:
+    scripted.scenario(scenario)
+    run = await finished(registry, endpoint)
+    assert run.state == "done" and notes(run) == said
+    assert (first_calls(run)[0].result or "").startswith(result)
+
+
+async def test_no_tool_at_all_is_an_answer(scripted: Scripted, registry: Registry, endpoint: Endpoint) -> None:
+    scripted.scenario("no_tool")
+    run = await finished(registry, endpoint)
+    assert run.state == "done" and summary(run.entries)["answer"] == "It is 42."
+
+
+@pytest.mark.parametrize(
+    ("scenario", "code"),
+    [
+        ("cut_arguments", "tools.cut_off"),
+        ("endless_call", "tools.loop"),
+        ("dies", "endpoint.broke_off"),
+        ("gone_between", "endpoint.broke_off"),
+        ("swallowed_call", "tools.empty_turn"),
+        ("no_auto_tool_choice", "endpoint.no_auto_tool_choice"),
+    ],
 )
 async def test_what_cannot_go_on_fails(scripted: Scripted, registry: Registry, endpoint: Endpoint, scenario: str, code: str) -> None:
     scripted.scenario(scenario)
@@ -130,9 +177,21 @@ async def test_the_lost_call_is_asked_for_unstreamed(scripted: Scripted, registr
 
 
 async def test_leaked_marks_are_flagged(scripted: Scripted, registry: Registry, endpoint: Endpoint) -> None:
-    scripted.scenario("leaked_markup")
+    scripted.scenario("leaked_half")
     run = await finished(registry, endpoint)
-    assert [item.event.name for item in run.entries if isinstance(item.event, Phase)] == ["tools.marks_leaked"]
+    assert notes(run) == ["tools.marks_leaked"]
+
+
+@pytest.mark.parametrize(("scenario", "thought"), [("leaked_markup", True), ("leaked_thought", False)])
+async def test_leaked_calls_are_read_where_there_is_only_one_way(
+    scripted: Scripted, registry: Registry, endpoint: Endpoint, scenario: str, thought: bool
+) -> None:
+    scripted.scenario(scenario)
+    run = await finished(registry, endpoint)
+    assert run.state == "done" and notes(run) == ["tools.recovered"]
+    assert [call.result for call in first_calls(run)] == ["3"]
+    sent = scripted.chats[1].body["messages"][1]
+    assert "<|tool" not in str(sent) and sent["tool_calls"][0]["id"] == "functions.add:0" and sent["reasoning"]
 
 
 @pytest.mark.parametrize("options", [{"name": "silent"}, {"name": "long_thought", "tokens": 5_000, "rate": 20.0}])
