@@ -13,14 +13,14 @@ LONGEST = 20_000
 """Characters: a server compiles the schema into a grammar, which takes time that grows with it."""
 
 
-def read_schema(text: str) -> dict[str, Any]:
-    """The schema in `text`.
+def read_schema(text: str, longest: int = LONGEST) -> dict[str, Any]:
+    """The schema in `text`, which has at most `longest` characters.
 
     Raises Failure: schema.too_long (characters, limit), schema.not_json (line, column, problem), schema.not_object,
     schema.invalid (line, path, problem). Lines count from 1.
     """
-    if len(text) > LONGEST:
-        raise Failure("schema.too_long", characters=len(text), limit=LONGEST)
+    if len(text) > longest:
+        raise Failure("schema.too_long", characters=len(text), limit=longest)
     try:
         schema = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
