@@ -17,6 +17,7 @@ from kimi_demo.ui.texts import texts
 COMMANDS = {
     "ui": "kimi_demo.ui.command",
     "batch": "kimi_demo.batch_command",
+    "plan": "kimi_demo.plan_command",
     "rehearsal": "kimi_demo.engines.rehearsal.command",
 }
 DEFAULT = "ui"

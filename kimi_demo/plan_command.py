@@ -1,0 +1,165 @@
+"""`plan`: will a model fit, on this machine or on another, before anything is loaded."""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.accelerators import free_host_memory, gpus
+from kimi_demo.engines.plan.arguments import layout_of, missing_flags
+from kimi_demo.engines.plan.fit import Plan, plan, plan_on_cpu
+from kimi_demo.engines.plan.layout import Layout
+from kimi_demo.engines.plan.machines import MACHINES, Machine, machine, this_machine
+from kimi_demo.engines.plan.model import PlannedModel, find_model
+from kimi_demo.engines.plan.remark import Remark
+from kimi_demo.engines.plan.report import PlanReport, report
+from kimi_demo.engines.plan.surroundings import surroundings
+from kimi_demo.flags import add_flags, settings_from
+from kimi_demo.settings import Settings
+from kimi_demo.ui.texts import Texts, texts
+
+FITS, DOES_NOT, BAD_INPUT = 0, 1, 2
+
+_SETTINGS = (
+    *("model", "model_source", "tensor_parallel_size", "max_model_len", "gpu_memory_utilization", "cpu_kv_cache_gb", "vllm_args"),
+    *("data", "language"),
+)
+_LARGEST_GB = 10_000.0
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `plan`. Its handler returns 0 (fits), 1 (does not), 2 (bad input)."""
+    line = texts().say("cli.plan")
+    parser = subparsers.add_parser("plan", help=line, description=line, usage="%(prog)s --model FOLDER_OR_NAME [flags]", allow_abbrev=False)
+    add = parser.add_argument
+    add("--gpus", type=int, metavar="N", help="GPUs to plan for (default: those of this machine)")
+    add("--gpu-memory-gb", type=float, metavar="X", help="memory of each in GB of 10^9 bytes (default: this machine's)")
+    add("--machine", metavar="NAME", help=f"instead of both, one of: {', '.join(one.key for one in MACHINES)}")
+    add("--pipeline-parallel-size", type=int, default=None, metavar="N", help="stages (default: 1, or the hosts of --machine)")
+    add("--data-parallel-size", type=int, default=1, metavar="N", help="replicas (default: 1)")
+    add("--server-port", type=int, metavar="N", help="also look whether this port is free here")
+    add("--json", action="store_true", help="print the figures as JSON")
+    add_flags(parser, _SETTINGS)
+    parser.set_defaults(handler=_main)
+
+
+def _main(given: argparse.Namespace) -> int:
+    settings = settings_from(given)
+    words = texts(settings.language)
+    try:
+        found = _planned(given, settings, words)
+    except Failure as failure:
+        print(words.sentence(failure), file=sys.stderr)
+        return BAD_INPUT
+    if given.json:
+        print(found.model_dump_json(indent=2))
+    else:
+        print("\n".join(shown(found, words)))
+    return FITS if found.fits else DOES_NOT
+
+
+def _planned(given: argparse.Namespace, settings: Settings, words: Texts) -> PlanReport:
+    model = _model(settings)
+    chosen = _machine(given)
+    here = given.gpus is None and given.gpu_memory_gb is None and given.machine is None
+    arguments = shlex.split(settings.vllm_args)
+    layout = layout_of(arguments, _layout(given, settings, chosen))
+    if chosen is None:
+        made = plan_on_cpu(model.shape, layout, free_host_memory(), settings.cpu_kv_cache_gb, model.on_disk)
+    else:
+        made = plan(model.shape, layout, chosen, model.on_disk)
+    remarks = [*made.remarks, *missing_flags([*_OURS, *arguments], model.shape)]
+    if here or given.server_port is not None:
+        remarks += surroundings("127.0.0.1", given.server_port or 0, layout.tensor if chosen is not None else 1)
+    return described(made, model.name, remarks, words)
+
+
+_OURS = ("--tool-call-parser=kimi_k2", "--reasoning-parser=kimi_k2", "--enable-auto-tool-choice", "--trust-remote-code")
+"""What the demo's own launch line always has; --vllm-args may take it back."""
+
+
+def _model(settings: Settings) -> PlannedModel:
+    if settings.model is None:
+        from kimi_demo.engines.rehearsal.build import build, cache_folder
+
+        return find_model(str(build(cache_folder(settings.data.resolve()))))
+
+    def fetch(name: str) -> Path:
+        from kimi_demo.engines.hub.config import fetch_config
+
+        return fetch_config(settings.model_source, name)
+
+    return find_model(settings.model, fetch)
+
+
+def _machine(given: argparse.Namespace) -> Machine | None:
+    """None: the CPU of this machine."""
+    if given.machine is not None:
+        found = machine(given.machine)
+        if found is None:
+            raise Failure("plan.unknown_machine", name=given.machine, known=", ".join(one.key for one in MACHINES))
+        return found
+    if given.gpus is not None and not 1 <= given.gpus <= 100_000:
+        raise Failure("plan.number", flag="--gpus", value=given.gpus)
+    if given.gpu_memory_gb is not None and not 0 < given.gpu_memory_gb <= _LARGEST_GB:
+        raise Failure("plan.number", flag="--gpu-memory-gb", value=given.gpu_memory_gb)
+    there = this_machine(gpus())
+    if given.gpus is None and given.gpu_memory_gb is None:
+        return there
+    if given.gpu_memory_gb is None and there is None:
+        raise Failure("plan.no_gpu_memory")
+    count = given.gpus if given.gpus is not None else there.gpus if there is not None else 1
+    size = round(given.gpu_memory_gb * 10**9) if given.gpu_memory_gb is not None else there.gpu_bytes if there is not None else 0
+    return Machine("given", f"{count} × {size / 10**9:g} GB", count, size)
+
+
+def _layout(given: argparse.Namespace, settings: Settings, chosen: Machine | None) -> Layout:
+    for flag, value in (("--pipeline-parallel-size", given.pipeline_parallel_size), ("--data-parallel-size", given.data_parallel_size)):
+        if value is not None and not 1 <= value <= 100_000:
+            raise Failure("plan.number", flag=flag, value=value)
+    pipeline = given.pipeline_parallel_size or (chosen.hosts if chosen is not None else 1)
+    tensor = settings.tensor_parallel_size
+    if tensor is None:
+        tensor = 1 if chosen is None else max(1, chosen.gpus // (pipeline * given.data_parallel_size))
+    return Layout(
+        tensor=tensor,
+        pipeline=pipeline,
+        data=given.data_parallel_size,
+        context=settings.max_model_len,
+        utilization=settings.gpu_memory_utilization,
+    )
+
+
+def described(made: Plan, model: str, remarks: list[Remark], words: Texts) -> PlanReport:
+    """The plan with its sentences in the language of `words`."""
+    if made.refusal is not None:
+        reason = words.sentence(made.refusal)
+    else:
+        requests = f"{made.cache.concurrency * made.replicas:,.1f}"
+        context, tokens = f"{made.layout.context:,}", f"{made.cache.tokens * made.replicas:,}"
+        reason = words.say("plan.fits", tokens=tokens, requests=requests, context=context)
+    return report(made, model, reason, [words.say(f"plan.warn.{remark.name}", **remark.params) for remark in remarks])
+
+
+def shown(found: PlanReport, words: Texts) -> list[str]:
+    """A plan for a terminal, line by line."""
+    say = words.say
+    told = {"model": found.model, "machine": found.machine, "attention": found.attention, "tensor": found.tensor_parallel_size}
+    lines = [say("plan.title", **told, pipeline=found.pipeline_parallel_size, data=found.data_parallel_size)]
+    lines += [f"{say('plan.yes') if found.fits else say('plan.no')} {found.reason}", "", say("plan.per_gpu")]
+    rows = {
+        "weights": found.weights_gb_per_gpu,
+        "activations": found.activations_gb_per_gpu,
+        "graphs": found.graphs_gb_per_gpu,
+        "runtime": found.runtime_gb_per_gpu,
+        "cache": found.kv_cache_gb_per_gpu,
+    }
+    lines += [f"  {size:8.1f} GB  {say(f'plan.part.{name}')}" for name, size in rows.items() if size]
+    size, share = f"{found.gpu_memory_gb:.1f}", f"{found.gpu_memory_utilization:g}"
+    lines.append("  " + (say("plan.of_host", size=size) if found.on_cpu else say("plan.of", size=size, share=share)))
+    lines += ["", say("plan.cache", bytes=f"{found.kv_bytes_per_token_per_gpu:,}", tokens=f"{found.kv_cache_tokens:,}")]
+    at_once = [(f"{at.context:>9,}", f"{at.requests:>9,.1f}") for at in found.concurrency_by_context]
+    lines += ["  " + say("plan.at_once", context=context, requests=requests) for context, requests in at_once]
+    lines += ["", *(f"! {warning}" for warning in found.warnings)] if found.warnings else []
+    return [*lines, "", say("plan.estimate")]

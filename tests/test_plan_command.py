@@ -1,0 +1,102 @@
+"""`plan` as a person and a program meet it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kimi_demo import cli
+from tests.engines.plan.configs import LLAMA_2_7B
+
+K25 = ("plan", "--model", "moonshotai/Kimi-K2.5")
+H200 = (*K25, "--gpus", "8", "--gpu-memory-gb", "141", "--max-model-len", "8192")
+
+
+def figures(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = cli.main([*arguments, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return code, found
+
+
+def test_eight_h200_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = figures(capsys, *H200)
+    assert code == 0 and found["fits"] is True and found["reason_code"] is None
+    assert found["kv_bytes_per_token_per_gpu"] == 70_272
+    assert 74 < found["weights_gb_per_gpu"] < 78
+    assert found["max_concurrency"] == pytest.approx(found["kv_cache_tokens"] / 8192, rel=0.01)
+    assert found["warnings"] == []
+    parts = [found[f"{part}_gb_per_gpu"] for part in ("weights", "activations", "graphs", "runtime", "kv_cache")]
+    assert sum(parts) == pytest.approx(141 * 0.92, abs=0.1)
+
+
+def test_eight_times_eighty_gb_say_no(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = figures(capsys, *K25, "--gpus", "8", "--gpu-memory-gb", "80")
+    assert code == 1 and found["fits"] is False and found["kv_cache_tokens"] == 0 and found["max_concurrency"] == 0
+    assert "76.4 GB" in found["reason"] and "73.6 GB" in found["reason"]
+
+
+def test_what_is_printed_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(list(H200)) == 0
+    printed = capsys.readouterr().out
+    assert "It fits." in printed and "70,272 bytes" in printed and "8,192 tokens of context" in printed
+    assert cli.main([*K25, "--machine", "8xh100", "--language", "zh"]) == 1
+    assert "装不下" in capsys.readouterr().out
+
+
+def test_vllms_arguments_count(capsys: pytest.CaptureFixture[str]) -> None:
+    _, plain = figures(capsys, *H200)
+    _, split = figures(capsys, *H200, "--vllm-args", "--decode-context-parallel-size 8 --kv-cache-dtype fp8")
+    assert split["kv_bytes_per_token_per_gpu"] == 70_272 / 16
+    assert split["kv_cache_tokens"] == pytest.approx(16 * plain["kv_cache_tokens"], rel=0.01)
+    _, wrong = figures(capsys, *H200, "--vllm-args", "--reasoning-parser deepseek_r1")
+    assert "--reasoning-parser kimi_k2" in wrong["warnings"][0]
+
+
+def test_the_layout_fills_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = figures(capsys, *K25, "--machine", "16xh200")
+    assert (found["tensor_parallel_size"], found["pipeline_parallel_size"]) == (8, 2)
+    _, found = figures(capsys, *K25, "--machine", "8xmi355x", "--data-parallel-size", "2")
+    assert (found["tensor_parallel_size"], found["data_parallel_size"]) == (4, 2)
+
+
+def test_a_folder_with_only_its_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA_2_7B))
+    code, found = figures(capsys, "plan", "--model", str(tmp_path), "--gpus", "1", "--gpu-memory-gb", "24", "--max-model-len", "4096")
+    assert code == 0 and found["attention"] == "MHA" and found["weights_gb_per_gpu"] == pytest.approx(13.48, abs=0.01)
+
+
+def test_the_stand_in_on_this_cpu(
+    capsys: pytest.CaptureFixture[str], standin_model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no nvidia-smi
+    code, found = figures(capsys, "plan", "--model", str(standin_model), "--max-model-len", "2048")
+    assert code == 0 and found["on_cpu"] and found["kv_bytes_per_token_per_gpu"] == 23_040
+    assert cli.main(list(K25)) == 1
+    assert "8xh200" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--model", "/no/such/folder"), "/no/such/folder"),
+        (("--model", "x" * 5000), "There is no model at"),
+        ((*K25[1:], "--gpus", "0", "--gpu-memory-gb", "80"), "--gpus"),
+        ((*K25[1:], "--gpus", "8", "--gpu-memory-gb", "nan"), "--gpu-memory-gb"),
+        ((*K25[1:], "--gpus", "8", "--gpu-memory-gb", "-3"), "--gpu-memory-gb"),
+        ((*K25[1:], "--machine", "8xabacus"), "8xh200"),
+        ((*K25[1:], "--machine", "8xh200", "--data-parallel-size", "0"), "--data-parallel-size"),
+        ((*K25[1:], "--machine", "8xh200", "--vllm-args=-tp x"), "-tp"),
+    ],
+)
+def test_bad_input_is_named_and_ends_with_2(arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert said in printed.err and "Traceback" not in printed.err and printed.out == ""
+
+
+def test_a_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main([*K25, "--gpus", "eight"])
+    assert left.value.code == 2 and "--gpus" in capsys.readouterr().err
