@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ from kimi_demo.dialect.events import Event, Phase
 from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.phases import ORDER
+from kimi_demo.engines.plan.arguments import layout_of
+from kimi_demo.engines.plan.fit import plan_on_cpu
+from kimi_demo.engines.plan.memory import GIB
+from kimi_demo.engines.plan.shape import read_shape
 from kimi_demo.engines.server import LOG_NAME, Server
 from kimi_demo.settings import Settings
 from tests.engines.living import alive, tree, until
@@ -50,6 +55,17 @@ def test_the_phases_of_a_start(life: Life) -> None:
     assert names == sorted(names, key=ORDER.index)
     assert {"server.reading_model", "server.starting_engine", "server.loading_weights", "server.kv_cache"} <= set(names)
     assert Phase("server.loading_weights", 1, 1) in life.phases
+
+
+def test_the_planned_cache_is_what_vllm_reports(life: Life) -> None:
+    log = "\n".join(life.server.log_tail(2000))
+    reported = re.search(r"KV cache size: ([\d,]+) tokens, Maximum concurrency for 2,048 tokens per request: ([\d.]+)x", log)
+    assert reported is not None
+    shape = read_shape(Path(life.server.launch.model))
+    planned = plan_on_cpu(shape, layout_of(life.server.launch.command()), 64 * GIB, life.server.launch.cpu_kv_cache_gb)
+    assert planned.shape.attention == "GQA"
+    assert planned.cache.tokens == pytest.approx(int(reported[1].replace(",", "")), rel=0.05)
+    assert planned.cache.concurrency == pytest.approx(float(reported[2]), rel=0.05)
 
 
 async def test_it_answers_with_its_thought_apart(life: Life) -> None:
