@@ -52,6 +52,8 @@ def add_flags(parser: argparse.ArgumentParser, only: Iterable[str] | None = None
         words: dict[str, Any] = {"dest": name, "default": argparse.SUPPRESS, "help": _help(name, field)}
         if field.annotation is bool:
             group.add_argument(flag_of(name), action=argparse.BooleanOptionalAction, **words)
+        elif get_origin(field.annotation) is tuple:
+            group.add_argument(flag_of(name), action="append", metavar="TEXT", **words)
         else:
             group.add_argument(flag_of(name), metavar=_metavar(field), **words)
 
@@ -104,7 +106,7 @@ def _help(name: str, field: FieldInfo) -> str:
 def _shown(default: Any) -> str:
     if isinstance(default, bool):
         return "on" if default else "off"
-    return "none" if default in (None, "") else str(default)
+    return "none" if default in (None, "", ()) else str(default)
 
 
 def _line(problem: Any, flags: dict[str, Any]) -> str:

@@ -2,10 +2,12 @@
 
 import shlex
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from kimi_demo.mcp_target import mcp_targets
 
 EndpointKind = Literal["auto", "vllm", "moonshot", "openai"]
 
@@ -54,9 +56,17 @@ class Settings(BaseSettings):
         "", "Page", "More host names under which the page may be opened, separated by commas (a reverse proxy's name, for example)."
     )
 
+    mcp: Annotated[tuple[str, ...], NoDecode] = _field(
+        (),
+        "Tools",
+        "An MCP server whose tools visitors may switch on: NAME=COMMAND ARGUMENTS… or NAME=URL. May be given several times "
+        "(in the variable: one a line).",
+    )
+
     data: Path = _field(Path("data"), "Data", "Folder for runs, the built rehearsal model and logs.")
     max_prompt_chars: int = _field(400_000, "Limits", "Longest prompt that the page accepts, in characters.", ge=1)
-    max_batch_rows: int = _field(10_000, "Limits", "Most prompts in one batch.", ge=1)
+    max_batch_rows: int = _field(200_000, "Limits", "Most prompts in one batch.", ge=1)
+    max_batch_file_mb: int = _field(500, "Limits", "Largest file of prompts that the page takes, in MB.", ge=1)
     max_rounds: int = _field(8, "Limits", "Most rounds of one tool conversation.", ge=1)
     max_wait_s: float = _field(900.0, "Limits", "Seconds that a tool call waits for a person's answer or approval.", gt=0)
     max_images: int = _field(6, "Limits", "Most images in one message.", ge=0)
@@ -68,6 +78,17 @@ class Settings(BaseSettings):
     @classmethod
     def _splits(cls, value: str) -> str:
         shlex.split(value)  # raises ValueError ("No closing quotation") where the mistake is made, not at the launch
+        return value
+
+    @field_validator("mcp", mode="before")
+    @classmethod
+    def _one_a_line(cls, value: Any) -> Any:
+        return tuple(line for line in value.splitlines() if line.strip()) if isinstance(value, str) else value
+
+    @field_validator("mcp")
+    @classmethod
+    def _names_servers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        mcp_targets(value)
         return value
 
     @field_validator("auth")
