@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.server import Server
+from kimi_demo.engines.server_note import NotedServer, ServerNote
 from kimi_demo.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -35,13 +37,16 @@ class ChatEngine:
 
     Everything runs on the event loop that called `start`. A remote server that could not be reached is tried again whenever
     somebody asks; a server of our own that failed stays failed until `restart`, since a new start costs minutes.
+
+    note: where it is noted how our own server is reached, for commands beside the page; None: nowhere.
     """
 
-    def __init__(self, settings: Settings, folder: ModelFolder, lease: Lease, guardian: Guardian) -> None:
+    def __init__(self, settings: Settings, folder: ModelFolder, lease: Lease, guardian: Guardian, note: ServerNote | None = None) -> None:
         self._settings = settings
         self._folder = folder
         self._lease = lease
         self._guardian = guardian
+        self._note = note
         self._server: Server | None = None
         self._endpoint: Endpoint | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -58,6 +63,11 @@ class ChatEngine:
     def endpoint(self) -> Endpoint | None:
         """The connection while there is one."""
         return self._endpoint if self.state.name == "ready" else None
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command line of our own server, which never holds its key; () for somebody else's."""
+        return tuple(self._server.launch.command()) if self._server is not None else ()
 
     def log_tail(self, lines: int) -> list[str]:
         """The last lines of our own server's log; [] for somebody else's."""
@@ -110,6 +120,7 @@ class ChatEngine:
         if self._endpoint is not None:
             await self._endpoint.aclose()
             self._endpoint = None
+        self._unnoted()
         if self._server is not None:
             await self._server.stop()
             self._server = None
@@ -137,9 +148,22 @@ class ChatEngine:
 
     async def _let_go(self) -> None:
         """Gives the GPUs back once nothing of our server is left on them; its log stays readable."""
+        self._unnoted()
         if self._server is not None:
             await self._server.stop()
         self._lease.release("chat")
+
+    def _noted(self, server: Server) -> None:
+        """For commands beside the page. Where it cannot be written, they start a server of their own."""
+        if self._note is not None:
+            try:
+                self._note.write(NotedServer(base_url=server.base_url, api_key=server.api_key, pid=os.getpid(), command=self.command))
+            except OSError:
+                log.warning("Where the chat server is could not be noted", exc_info=True)
+
+    def _unnoted(self) -> None:
+        if self._note is not None and self._server is not None:
+            self._note.remove()
 
     async def _connect(self) -> Endpoint:
         key = self._settings.api_key.get_secret_value() if self._settings.api_key else None
@@ -157,7 +181,9 @@ class ChatEngine:
         path = await self._folder.path(self._phase)
         self._server = await Server.start(Launch.from_settings(self._settings, path), self._phase, self._guardian)
         self._watching = asyncio.create_task(self._watch(self._server), name="chat-engine-watch")
-        return await Endpoint.connect(self._server.base_url, self._server.api_key, kind="vllm")
+        endpoint = await Endpoint.connect(self._server.base_url, self._server.api_key, kind="vllm")
+        self._noted(self._server)
+        return endpoint
 
     async def _watch(self, server: Server) -> None:
         """A server that ends by itself is a failure that people are told of at once."""

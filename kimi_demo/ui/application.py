@@ -16,6 +16,7 @@ from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.offline import Emit, OfflineEngine
 from kimi_demo.engines.offline_launch import OfflineLaunch
+from kimi_demo.engines.server_note import ServerNote
 from kimi_demo.runs.images import Images
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
@@ -67,7 +68,7 @@ async def build(settings: Settings, access: Access) -> Application:
     attachments = Attachments(images, store, most=settings.max_images)
     await asyncio.to_thread(attachments.sweep)
     registry.on_deleted = attachments.deleted
-    engine = ChatEngine(settings, folder, lease, guardian)
+    engine = ChatEngine(settings, folder, lease, guardian, ServerNote(settings.data))
 
     async def reply(run: Run, request: ChatRequest) -> None:
         await chat(run, engine, request, attachments.expanded)
