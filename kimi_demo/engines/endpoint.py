@@ -1,5 +1,6 @@
 """Any OpenAI-compatible server: finds its model, streams its replies as events."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
@@ -164,6 +165,26 @@ class Endpoint:
         if reply is not None and reply.status_code in (404, 405, 401, 403):
             reply = await self._ask("GET", self.base_url + "/models")
         return reply is not None and reply.status_code == 200
+
+    async def metrics(self) -> str | None:
+        """What the server's /metrics says, as text; None where it has none."""
+        reply = await self._ask("GET", "/metrics")
+        return reply.text if reply is not None and reply.status_code == 200 else None
+
+    async def look(self, route: str, timeout_s: float, body: object = None) -> tuple[int, str] | None:
+        """(status, text) of `route` beside the API ("/metrics") or, with its address, of the API; None where no answer came in time.
+
+        body: what is posted; without it, GET.
+        """
+        import httpx2
+
+        url = route if "://" in route else root_of(self.base_url) + route
+        try:
+            async with asyncio.timeout(timeout_s):  # httpx counts every piece of an answer anew
+                reply = await self._http.request("GET" if body is None else "POST", url, json=body, timeout=timeout_s)
+                return reply.status_code, reply.text
+        except (httpx2.HTTPError, TimeoutError, RuntimeError, UnicodeError):
+            return None
 
     async def aclose(self) -> None:
         """Closes the connection and every request that is still open on it."""

@@ -1,0 +1,1 @@
+"""The self-test of a server: whether it does everything that this demo needs of it, and which flag it lacks where it does not."""
