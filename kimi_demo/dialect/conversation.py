@@ -1,6 +1,6 @@
 """Messages in the OpenAI shape, and what of a conversation is sent back to the model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ class ChatRequest:
     """One request for a reply, independent of the kind of server that will answer it.
 
     tools: in the OpenAI shape (`Tool.schema()`); tool_choice: "auto", "none", "required" or {"type": "function", …}.
+    extra: fields of the body as they are, in place of what would stand there; None leaves a field out.
     """
 
     messages: Sequence[Message]
@@ -24,6 +25,7 @@ class ChatRequest:
     thinking: bool = True
     tools: Sequence[dict[str, Any]] = field(default_factory=tuple)
     tool_choice: str | dict[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def user(text: str, images: Sequence[str] = ()) -> Message:

@@ -35,6 +35,7 @@ class Endpoint:
 
     info: the model that answers. models: all that the server lists. kind: how the server is spoken to. base_url: as found, with `/v1`.
     has_raw: whether it has text completions. takes_budget: whether it limits the thought; None until that is known.
+    as_sent: set it, and what the server calls content is the answer, a thought in it or not: for who wants to see what a server does.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Endpoint:
         self._opens = opens
         self.has_raw: bool = has_raw
         self.takes_budget: bool | None = None if kind == "vllm" else False
+        self.as_sent = False
         self._parses: bool | None = None
         self._never_thinks = False
 
@@ -159,6 +161,16 @@ class Endpoint:
         count = reply.get("count") if isinstance(reply, dict) else None
         return count if isinstance(count, int) else None
 
+    async def version(self) -> str | None:
+        """The server's own version, by vLLM's /version; None where it does not say."""
+        reply = await self._ask("GET", "/version")
+        try:
+            told = reply.json() if reply is not None and reply.status_code == 200 else None
+        except ValueError:
+            return None
+        version = told.get("version") if isinstance(told, dict) else None
+        return version if isinstance(version, str) else None
+
     async def healthy(self) -> bool:
         """Whether the server answers now: by /health where it has one, otherwise by its list of models."""
         reply = await self._ask("GET", "/health")
@@ -219,7 +231,7 @@ class Endpoint:
 
     def _content_opens(self, thinking: bool) -> ContentOpens:
         """What `content` begins with on this server, by what it has shown until now."""
-        if not thinking or self._parses or self.kind == "moonshot":
+        if self.as_sent or not thinking or self._parses or self.kind == "moonshot":
             return "answer"
         if self.kind == "openai" or self._opens is False or self._never_thinks:
             return "marked"

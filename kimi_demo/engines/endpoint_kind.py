@@ -88,7 +88,8 @@ class Wire:
             body["tools"] = list(request.tools)
             if request.tool_choice is not None:
                 body["tool_choice"] = request.tool_choice
-        return body
+        body |= request.extra
+        return {name: value for name, value in body.items() if value is not None or name not in request.extra}
 
     def raw_body(self, prompt: str, sampling: Sampling) -> dict[str, Any]:
         """The JSON of a streamed text completion."""

@@ -301,3 +301,17 @@ async def test_a_gone_server_is_not_healthy_and_refuses() -> None:
 async def test_a_closed_endpoint_says_so(endpoint: Endpoint) -> None:
     await endpoint.aclose()
     assert (await failing(endpoint.stream(ask())))[1].code == "endpoint.closed"
+
+
+async def test_as_sent_a_thought_in_the_content_stays_there() -> None:
+    with running() as scripted:
+        scripted.scenario("thought_in_content", thought="I think.", answer="Yes.")
+        endpoint = await Endpoint.connect(scripted.base_url)
+        endpoint.as_sent = True
+        events = [event async for event in endpoint.stream(ChatRequest([user("hi")], Sampling()))]
+        assert "".join(event.text for event in events if isinstance(event, AnswerDelta)) == "I think.</think>\n\nYes."
+        assert not any(isinstance(event, ThoughtDelta) for event in events)
+        assert await endpoint.version() == "0.32.0"
+        scripted.missing.add("/version")
+        assert await endpoint.version() is None
+        await endpoint.aclose()

@@ -147,3 +147,10 @@ def test_each_kind_gets_the_parameters_that_it_takes_and_no_others() -> None:
     assert not {"top_k", "min_p", "repetition_penalty", "structured_outputs"} & set(openai)
     moonshot = body("moonshot", "", request=request)
     assert set(moonshot) - {"model", "messages", "stream", "stream_options", "thinking"} == {"max_tokens", "stop"}
+
+
+def test_extra_fields_stand_in_the_place_of_others_and_none_leaves_one_out() -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": False}, "temperature": None, "n": 1}
+    sent = body("vllm", request=replace(REQUEST, extra=extra))
+    assert sent["chat_template_kwargs"] == {"enable_thinking": False} and sent["n"] == 1
+    assert "temperature" not in sent and sent["top_p"] == 0.9

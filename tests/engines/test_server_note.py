@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kimi_demo.engines import chat_engine
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
+from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.model_folder import ModelFolder
@@ -34,8 +34,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     def launch(settings: Settings, path: str) -> Launch:
         return FakeLaunch(path, settings.data / "logs", extra=("serve",), on_cpu=False)
 
-    monkeypatch.setattr(chat_engine.Launch, "from_settings", launch)
-    monkeypatch.setattr(chat_engine.Endpoint, "connect", connect)
+    monkeypatch.setattr(Launch, "from_settings", launch)
+    monkeypatch.setattr(Endpoint, "connect", connect)
     return Settings(model=str(model), data=tmp_path / "data")
 
 
