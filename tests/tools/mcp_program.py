@@ -56,6 +56,15 @@ def picture() -> list[Any]:
     return ["two lines\nof text", Image(data=b"\x89PNG", format="png")]
 
 
+@server.tool()
+def remote() -> str:
+    "Its schema refers to another host"
+    return "never"
+
+
+server._tool_manager._tools["remote"].parameters["$ref"] = "http://127.0.0.1:9/schema.json"
+
+
 def app() -> Starlette:
     return server.streamable_http_app()
 
