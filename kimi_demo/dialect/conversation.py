@@ -16,7 +16,8 @@ Message = dict[str, Any]
 class ChatRequest:
     """One request for a reply, independent of the kind of server that will answer it.
 
-    tools: in the OpenAI shape (`Tool.schema()`); tool_choice: "auto", "none", "required" or {"type": "function", …}.
+    tools: in the OpenAI shape (`Tool.schema()`); tool_choice: "auto", "none", "required" or {"type": "function", …};
+    parallel: whether a reply may hold several calls.
     extra: fields of the body as they are, in place of what would stand there; None leaves a field out.
     """
 
@@ -25,6 +26,7 @@ class ChatRequest:
     thinking: bool = True
     tools: Sequence[dict[str, Any]] = field(default_factory=tuple)
     tool_choice: str | dict[str, Any] | None = None
+    parallel: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -88,6 +88,8 @@ class Wire:
             body["tools"] = list(request.tools)
             if request.tool_choice is not None:
                 body["tool_choice"] = request.tool_choice
+            if not request.parallel and self.kind != "moonshot":  # whose API does not name the field
+                body["parallel_tool_calls"] = False
         body |= request.extra
         return {name: value for name, value in body.items() if value is not None or name not in request.extra}
 

@@ -28,13 +28,16 @@ async def converse(
     emit: Emit,
     max_rounds: int = 8,
     tool_choice: str | dict[str, Any] | None = None,
+    parallel: bool = True,
     asking: Asking | None = None,
     before: Sequence[Reply] = (),
 ) -> None:
     """Asks, calls the tools that the reply calls (in order), asks again with their results, until a reply calls none.
 
     Every request is a round (`RoundStarted` with its body). A `tool_choice` that forces a call holds until the first one was made,
-    for it would force one for ever. asking: how a person is asked for leave, or for the result of a tool that `asks`; None where there
+    for it would force one for ever. parallel: whether a reply may hold several calls.
+
+    asking: how a person is asked for leave, or for the result of a tool that `asks`; None where there
     is nobody. before: rounds that have been had already (their events are the caller's); calls of the last one that have no outcome
     are carried out first, and `max_rounds` more may follow.
 
@@ -55,7 +58,7 @@ async def converse(
         called = any(has_calls(reply) for reply in replies)
         choice = "auto" if called and tool_choice not in (None, "auto", "none") else tool_choice
         sent = history(messages, replies)
-        request = ChatRequest(tuple(sent), sampling, thinking=thinking, tools=toolbox.schemas(), tool_choice=choice)
+        request = ChatRequest(tuple(sent), sampling, thinking=thinking, tools=toolbox.schemas(), tool_choice=choice, parallel=parallel)
         reply = await _ask(port, request, index, emit, streamed=streamed)
         _recover(reply, toolbox, emit)
         if reply.calls and reply.finish_reason == "length":

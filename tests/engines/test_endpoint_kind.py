@@ -154,3 +154,12 @@ def test_extra_fields_stand_in_the_place_of_others_and_none_leaves_one_out() -> 
     sent = body("vllm", request=replace(REQUEST, extra=extra))
     assert sent["chat_template_kwargs"] == {"enable_thinking": False} and sent["n"] == 1
     assert "temperature" not in sent and sent["top_p"] == 0.9
+
+
+@pytest.mark.parametrize(("kind", "sent"), [("vllm", True), ("openai", True), ("moonshot", False)])
+def test_one_call_at_a_time_is_asked_for_where_the_server_knows_the_field(kind: Kind, sent: bool) -> None:
+    request = replace(REQUEST, parallel=False)
+    assert ("parallel_tool_calls" in body(kind, request=request)) is sent
+    assert body(kind, request=request).get("parallel_tool_calls") is (False if sent else None)
+    assert "parallel_tool_calls" not in body(kind)
+    assert "parallel_tool_calls" not in body(kind, request=replace(request, tools=()))
