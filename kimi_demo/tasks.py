@@ -1,12 +1,14 @@
 """What each kind of run does. Each appends its events to the run it is given and raises Failure when it cannot go on."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 from kimi_demo.dialect.conversation import ChatRequest, Message
-from kimi_demo.dialect.events import CarriedOver, PromptTokens, RoundStarted
+from kimi_demo.dialect.events import CarriedOver, Phase, PromptTokens, RoundStarted, Timed
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.reply import rounds
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
@@ -15,9 +17,13 @@ from kimi_demo.engines.endpoint_prompt import continued, is_text
 from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.engines.room import fit, raw_fit
 from kimi_demo.runs.run import Run
+from kimi_demo.tools.attempts import attempted
 from kimi_demo.tools.people import Asking
 from kimi_demo.tools.rounds import converse
 from kimi_demo.tools.toolbox import Toolbox
+
+REPEATS_AT_ONCE = 4
+"""Of a repeated question: a server answers several at once almost as fast as one, and other visitors are to have their turn."""
 
 Expand = Callable[[str, ChatRequest], Awaitable[ChatRequest]]
 """(owner, request) → the request with its images in it, where it only refers to them."""
@@ -75,21 +81,55 @@ def started(endpoint: Endpoint, body: dict[str, object], messages: Sequence[Mess
 
 
 async def use_tools(
-    run: Run, engine: ChatEngine, request: ChatRequest, toolbox: Toolbox, *, max_rounds: int, asking: Asking | None = None
+    run: Run,
+    engine: ChatEngine,
+    request: ChatRequest,
+    toolbox: Toolbox,
+    *,
+    max_rounds: int,
+    asking: Asking | None = None,
+    before: Sequence[Timed] = (),
 ) -> None:
-    """Rounds of thought, calls and results until the model answers. asking: how a person is asked; None where there is nobody."""
+    """Rounds of thought, calls and results until the model answers. asking: how a person is asked; None where there is nobody.
+
+    before: the rounds of an earlier run that this one goes on from; they become part of it.
+    """
+    run.carry(before)
     endpoint = await engine.ready(run.append)
-    fitted = await fit(request, endpoint)
     await converse(
         endpoint,
-        list(fitted.messages),
+        request.messages,
         toolbox,
-        fitted.sampling,
-        thinking=fitted.thinking,
+        request.sampling,
+        thinking=request.thinking,
         emit=run.append,
         max_rounds=max_rounds,
+        tool_choice=request.tool_choice,
         asking=asking,
+        before=rounds(before),
+        prepare=lambda asked: fit(asked, endpoint),
     )
+
+
+async def repeat(run: Run, engine: ChatEngine, request: ChatRequest, toolbox: Toolbox, *, times: int, max_rounds: int) -> None:
+    """The same tool conversation `times` times, a few at once; what came of each is an Attempt. Nobody is asked about a call."""
+    endpoint = await engine.ready(run.append)
+    places = asyncio.Semaphore(REPEATS_AT_ONCE)
+    done = 0
+
+    async def attempt(number: int) -> None:
+        nonlocal done
+        async with places:
+            run.append(
+                await attempted(endpoint, request, toolbox, number, max_rounds=max_rounds, prepare=lambda asked: fit(asked, endpoint))
+            )
+        done += 1
+        run.append(Phase("tools_repeating", done, times))
+
+    run.append(Phase("tools_repeating", 0, times))
+    async with asyncio.TaskGroup() as group:
+        for number in range(times):
+            group.create_task(attempt(number))
 
 
 async def batch(

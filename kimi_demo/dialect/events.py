@@ -152,6 +152,15 @@ class ToolStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolEdited:
+    """A person has put other arguments, or another result, in place of those of call number `index` of the current round."""
+
+    index: int
+    what: Literal["arguments", "result"]
+    type: Literal["tool_edited"] = "tool_edited"
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """What call number `index` of the current round returned: `result` as the model gets it, or the `error` it gets instead."""
 
@@ -231,6 +240,24 @@ class RowFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One of many conversations about the same question: its calls in order (name, arguments as written, the round), its answer.
+
+    error: the code of the failure that it ended with; tokens: of all its rounds, None where the server did not say.
+    """
+
+    number: int
+    calls: tuple[tuple[str, str, int], ...] = ()
+    answer: str = ""
+    rounds: int = 0
+    seconds: float = 0.0
+    tokens: int | None = None
+    error: str | None = None
+    error_params: dict[str, str] = field(default_factory=dict)
+    type: Literal["attempt"] = "attempt"
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The last event of every run. interrupted: the app died meanwhile (written when it is next started)."""
 
@@ -252,6 +279,7 @@ Event = (
     | ToolWaiting
     | ToolDecided
     | ToolStarted
+    | ToolEdited
     | ToolResult
     | Usage
     | Finished
@@ -259,6 +287,7 @@ Event = (
     | BatchStarted
     | BatchProgress
     | RowFinished
+    | Attempt
     | Ended
 )
 

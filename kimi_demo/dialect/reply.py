@@ -15,6 +15,7 @@ from kimi_demo.dialect.events import (
     ToolCallDelta,
     ToolChecked,
     ToolDecided,
+    ToolEdited,
     ToolResult,
     ToolStarted,
     ToolWaiting,
@@ -29,7 +30,8 @@ class Call:
     """A tool call as it stands: `arguments` is the raw JSON text so far; result and error are None until it has run.
 
     problems: what is wrong with the arguments, None until they were checked. waiting: what it waits for from a person, at the moment;
-    waiting_since, started_at: seconds after the run's start. decision: a person's, as ToolDecided has it.
+    waiting_since, started_at: seconds after the run's start. decision: a person's, as ToolDecided has it. edited: what of it a person
+    has changed: "arguments", "result".
     """
 
     id: str = ""
@@ -43,6 +45,7 @@ class Call:
     waiting_since: float | None = None
     decision: str | None = None
     started_at: float | None = None
+    edited: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -94,7 +97,9 @@ class Reply:
             case ToolCallDelta():
                 self._token(at)
                 self._call_delta(event)
-            case ToolChecked() | ToolWaiting() | ToolDecided() | ToolStarted() | ToolResult() if event.index < len(self.calls):
+            case ToolChecked() | ToolWaiting() | ToolDecided() | ToolStarted() | ToolEdited() | ToolResult() if event.index < len(
+                self.calls
+            ):
                 _call_event(self.calls[event.index], at, event)
             case Usage():
                 self.usage = event
@@ -141,7 +146,7 @@ class Reply:
         return self.thought_ended_at - (self.started_at or 0.0) + (before or 0.0)
 
 
-def _call_event(call: Call, at: float, event: ToolChecked | ToolWaiting | ToolDecided | ToolStarted | ToolResult) -> None:
+def _call_event(call: Call, at: float, event: ToolChecked | ToolWaiting | ToolDecided | ToolStarted | ToolEdited | ToolResult) -> None:
     match event:
         case ToolChecked(problems=problems):
             call.problems = problems
@@ -151,6 +156,8 @@ def _call_event(call: Call, at: float, event: ToolChecked | ToolWaiting | ToolDe
             call.waiting, call.decision = None, decision
         case ToolStarted():
             call.started_at = at
+        case ToolEdited(what=what):
+            call.edited |= {what}
         case ToolResult():
             call.waiting = None
             call.result, call.error, call.seconds = event.result, event.error, event.seconds

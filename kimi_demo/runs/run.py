@@ -84,6 +84,14 @@ class Run:
         # A callback, not try/finally in `drive`: a task that is cancelled before its first step runs none of its body.
         self._task.add_done_callback(self._finish)
 
+    def carry(self, entries: Iterable[Timed]) -> None:
+        """Takes over what happened in an earlier run, with its times; this run's own clock goes on from the last of them."""
+        last = 0.0
+        for item in entries:
+            self._append(item.event, item.at)
+            last = max(last, item.at)
+        self._began = min(self._began, time.monotonic() - last)
+
     def append(self, event: Event) -> None:
         """Takes the next event. After `Ended` nothing more is taken: a late engine thread has nobody to tell."""
         self._append(event, time.monotonic() - self._began)

@@ -1,6 +1,6 @@
 """The rounds of a conversation with tools: the model thinks and calls, the tools answer, until it answers itself."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -17,6 +17,8 @@ from kimi_demo.tools.oddities import oddities
 from kimi_demo.tools.people import Asking
 from kimi_demo.tools.toolbox import Toolbox
 
+Prepare = Callable[[ChatRequest], Awaitable[ChatRequest]]
+
 
 async def converse(
     port: ChatPort,
@@ -31,6 +33,7 @@ async def converse(
     parallel: bool = True,
     asking: Asking | None = None,
     before: Sequence[Reply] = (),
+    prepare: Prepare | None = None,
 ) -> None:
     """Asks, calls the tools that the reply calls (in order), asks again with their results, until a reply calls none.
 
@@ -39,7 +42,7 @@ async def converse(
 
     asking: how a person is asked for leave, or for the result of a tool that `asks`; None where there
     is nobody. before: rounds that have been had already (their events are the caller's); calls of the last one that have no outcome
-    are carried out first, and `max_rounds` more may follow.
+    are carried out first, and `max_rounds` more may follow. prepare: what is done to each request before it is sent.
 
     Remarks that a person should see go out as Phase, `tools.…`: asked_again when a streamed reply announced calls and brought none
     (vllm#54701), and it is asked for once more in one piece; recovered when calls were read out of the text in which the server left
@@ -59,10 +62,12 @@ async def converse(
         choice = "auto" if called and tool_choice not in (None, "auto", "none") else tool_choice
         sent = history(messages, replies)
         request = ChatRequest(tuple(sent), sampling, thinking=thinking, tools=toolbox.schemas(), tool_choice=choice, parallel=parallel)
+        if prepare is not None:
+            request = await prepare(request)
         reply = await _ask(port, request, index, emit, streamed=streamed)
         _recover(reply, toolbox, emit)
         if reply.calls and reply.finish_reason == "length":
-            _refuse_cut_off(reply, sampling.max_tokens, emit)
+            _refuse_cut_off(reply, request.sampling.max_tokens, emit)
         if not has_calls(reply):
             if not reply.calls and reply.finish_reason != "tool_calls":
                 if reply.finish_reason == "stop" and not reply.answer.strip():

@@ -12,6 +12,7 @@ class Desk:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._begun: dict[tuple[str, str], str] = {}
+        self._chosen: dict[str, dict[str, str]] = {}  # owner → question → version
 
     async def group(self, owner: str, kind: str) -> str:
         """The id of the group to show and to add to."""
@@ -30,6 +31,14 @@ class Desk:
     async def runs(self, owner: str, kind: str) -> list[Run]:
         """The runs of the current group, oldest first."""
         return await self._registry.group(await self.group(owner, kind), owner)
+
+    def choose(self, owner: str, question: str, run_id: str) -> None:
+        """Of the question's versions this one is shown, until another is chosen or the app ends."""
+        self._chosen.setdefault(owner, {})[question] = run_id
+
+    def chosen(self, owner: str) -> set[str]:
+        """The ids of the versions that were chosen."""
+        return set(self._chosen.get(owner, {}).values())
 
     async def active(self, owner: str, kind: str) -> Run | None:
         """The run of the current group that is going on."""

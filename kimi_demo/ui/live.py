@@ -16,13 +16,16 @@ from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.examples import empty_state
+from kimi_demo.ui.questions import Placed, arranged
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.batch_view import BatchView
 from kimi_demo.ui.view.notice import failure_html
 from kimi_demo.ui.view.patch import Patch, set_html
 from kimi_demo.ui.view.raw_view import RawView
+from kimi_demo.ui.view.repeat_view import RepeatView
 from kimi_demo.ui.view.run_view import RunView
+from kimi_demo.ui.view.tool_run_view import holder_html, tools_view
 from kimi_demo.ui.view.turn_view import TAIL, Turn, tail_html, versions_html
 
 Kind = Literal["chat", "tools", "batch", "raw"]
@@ -35,7 +38,7 @@ INTERVAL_PER_STREAM_S = 0.004
 KEEP_ALIVE_S = 15.0
 """Proxies close connections that are silent for long."""
 
-View = RunView | BatchView | RawView
+View = RunView | BatchView | RawView | RepeatView
 
 
 class Live:
@@ -63,22 +66,24 @@ class Live:
     async def _group(self, owner: str, kind: Kind, group: str, after: str) -> AsyncIterator[str]:
         """The visitor's current tool questions, or their latest batch or raw completion."""
         current = await self._desk.group(owner, kind)
-        runs = (await self._desk.runs(owner, kind))[0 if kind == "tools" else -1 :]
-        shown = [run.id for run in runs]
-        kept = shown.index(after) + 1 if group == current and after in shown else 0
-        views = [self._view(kind, run.id) for run in runs[kept:]]
-        html = _skeletons(runs[kept:], views) if runs else empty_state(kind, self._texts)
-        running = any(run.state == "running" for run in runs)
+        runs = await self._desk.runs(owner, kind)
+        placed = arranged(runs, self._desk.chosen(owner)) if kind == "tools" else [Placed(run, run.id, [run.id]) for run in runs[-1:]]
+        # A version or a comparison may come into the middle: what the browser has stays up to the first difference.
+        have = after.split(".") if group == current else []
+        kept = sum(1 for _ in takewhile(lambda pair: pair[0].run.id == pair[1], zip(placed, have, strict=False)))
+        fresh = [(each, self._view(kind, each)) for each in placed[kept:]]
+        html = "".join(holder_html(each, view.skeleton()) for each, view in fresh) if placed else empty_state(kind, self._texts)
+        running = any(each.run.state == "running" for each in placed)
         yield _message({"group": current, "kept": kept, "running": running, "html": html}, name="start")
-        for run, view in zip(runs[kept:], views, strict=True):
-            async for patches in self._run(run, view):
+        for each, view in sorted(fresh, key=lambda pair: not pair[0].run.ended):  # one that is being written must not hold up others
+            async for patches in self._run(each.run, view):
                 yield patches
-            yield _message(run.id, name="whole")
+            yield _message(each.run.id, name="whole")
 
-    def _view(self, kind: Kind, run_id: str) -> View:
+    def _view(self, kind: Kind, placed: Placed) -> View:
         if kind == "tools":
-            return RunView(run_id, self._texts, titled=True)
-        return BatchView(run_id, self._texts) if kind == "batch" else RawView(run_id, self._texts)
+            return tools_view(placed, self._texts)
+        return BatchView(placed.run.id, self._texts) if kind == "batch" else RawView(placed.run.id, self._texts)
 
     async def _chat(self, owner: str, opened: str, after: str) -> AsyncIterator[str]:
         """A conversation, and whatever is added to it while something is being written."""

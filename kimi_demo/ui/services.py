@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+from kimi_demo.chats import Asking as ToAsk
 from kimi_demo.chats import Chats
 from kimi_demo.dialect.conversation import ChatRequest, Message, user
-from kimi_demo.dialect.events import Asked
+from kimi_demo.dialect.events import Asked, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.accelerators import Lease
@@ -16,7 +18,7 @@ from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
-from kimi_demo.tasks import batch, chat, use_tools
+from kimi_demo.tasks import batch, chat, repeat, use_tools
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.people import Asking, People
 from kimi_demo.tools.toolbox import Toolbox
@@ -25,6 +27,16 @@ from kimi_demo.ui.attachments import Attachments
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import failure_html
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """How a tool conversation may use tools. names: of the tools to offer, None for those that the visitor has switched on;
+    choice: as in ChatRequest; approve: whether a person gives leave to each call before it is carried out."""
+
+    names: tuple[str, ...] | None = None
+    choice: str | dict[str, Any] | None = None
+    approve: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,19 +63,61 @@ class Services:
 
         return self.registry.start(owner, kind, work, title=_title(message), asked=_asked(message, sampling, thinking))
 
+    def toolbox(self, owner: str, use: ToolUse) -> Toolbox:
+        """The tools that a conversation of this visitor's offers."""
+        return Toolbox([tool for tool in GUIDE_TOOLS if use.names is None or tool.name in use.names])
+
     def start_tools(
-        self, owner: str, group: str | None, question: str, sampling: Sampling, *, thinking: bool = True, kind: str = "tools"
+        self,
+        owner: str,
+        group: str | None,
+        question: str,
+        sampling: Sampling,
+        *,
+        thinking: bool = True,
+        kind: str = "tools",
+        use: ToolUse = ToolUse(),
+        parent: str | None = None,
+        before: Sequence[Timed] = (),
     ) -> Run:
-        """A tool conversation about `question`; every question stands on its own."""
+        """A tool conversation about `question`; every question stands on its own.
+
+        parent: the question's first run, when this is another version of it; before: the rounds that it goes on from.
+        """
         self.chats.check(question)
-        toolbox = Toolbox(GUIDE_TOOLS)
-        request = ChatRequest([user(question)], sampling, thinking=thinking, tools=toolbox.schemas())
+        toolbox = self.toolbox(owner, use)
+        request = ChatRequest([user(question)], sampling, thinking=thinking, tools=toolbox.schemas(), tool_choice=use.choice)
 
         async def work(run: Run) -> None:
-            asking = Asking(partial(self.people.ask, run.id), self.settings.max_wait_s) if kind == "tools" else None
-            await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds, asking=asking)
+            asking = Asking(partial(self.people.ask, run.id), self.settings.max_wait_s, use.approve) if kind == "tools" else None
+            await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds, asking=asking, before=before)
 
-        return self.registry.start(owner, kind, work, title=_title(question), group=group, asked=_asked(question, sampling, thinking))
+        more = {"approve": True} if use.approve else {}
+        asked = _asked(question, sampling, thinking, **more)
+        return self.registry.start(owner, kind, work, title=_title(question), group=group, parent=parent, asked=asked)
+
+    def start_plain(self, owner: str, group: str | None, asking: ToAsk, *, parent: str) -> Run:
+        """The same question as in the tool conversation `parent`, without tools."""
+        request = ChatRequest([user(asking.text)], asking.sampling, thinking=asking.thinking)
+
+        async def work(run: Run) -> None:
+            await chat(run, self.chat_engine, request)
+
+        asked = _asked(asking.text, asking.sampling, asking.thinking, **{"as": "plain"})
+        return self.registry.start(owner, "tools", work, title=_title(asking.text), group=group, parent=parent, asked=asked)
+
+    def start_repeat(self, owner: str, group: str | None, asking: ToAsk, use: ToolUse, times: int, *, parent: str) -> Run:
+        """The same question as in the tool conversation `parent`, many times; nobody is asked about a call."""
+        toolbox = self.toolbox(owner, use)
+        request = ChatRequest(
+            [user(asking.text)], asking.sampling, thinking=asking.thinking, tools=toolbox.schemas(), tool_choice=use.choice
+        )
+
+        async def work(run: Run) -> None:
+            await repeat(run, self.chat_engine, request, toolbox, times=times, max_rounds=self.settings.max_rounds)
+
+        asked = _asked(asking.text, asking.sampling, asking.thinking, **{"as": "repeat", "times": times})
+        return self.registry.start(owner, "tools", work, title=_title(asking.text), group=group, parent=parent, asked=asked)
 
     def start_batch(
         self,
@@ -113,5 +167,5 @@ def _title(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
-def _asked(text: str, sampling: Sampling, thinking: bool, **more: int) -> Asked:
+def _asked(text: str, sampling: Sampling, thinking: bool, **more: Any) -> Asked:
     return Asked(text, {**sampling.model_dump(exclude_none=True), "thinking": thinking, **more})

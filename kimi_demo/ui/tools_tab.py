@@ -7,7 +7,8 @@ import gradio as gr
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.ui.composer import live_box, wire
 from kimi_demo.ui.parameters import sampling
-from kimi_demo.ui.services import Services
+from kimi_demo.ui.services import Services, ToolUse
+from kimi_demo.ui.texts import Texts
 
 
 def build(services: Services) -> None:
@@ -29,13 +30,26 @@ def build(services: Services) -> None:
         run = gr.Button(texts.say("page.run"), variant="primary", scale=0, elem_id="tools-run")
         stop = gr.Button(texts.say("page.stop"), variant="stop", scale=0, elem_id="tools-stop")
     with gr.Row(elem_classes="options"):
+        gr.HTML(_views(texts), elem_id="tools-view", apply_default_css=False)
+        approve = gr.Checkbox(False, label=texts.say("tools.approve"), elem_id="tools-approve", container=False)
         clear = gr.Button(texts.say("tools.clear"), size="sm", scale=0, elem_id="tools-clear")
         gr.HTML(f'<span class="fine">{escape(texts.say("tools.preset"))}</span>', elem_classes="grow", apply_default_css=False)
 
-    async def start(request: gr.Request, group: str, question: str) -> None:
-        services.start_tools(services.access.owner_of(request), group, question, sampling("tools"))
+    async def start(request: gr.Request, group: str, question: str, approve: bool) -> None:
+        use = ToolUse(approve=approve is True)
+        services.start_tools(services.access.owner_of(request), group, question, sampling("tools"), use=use)
 
-    wire(services, "tools", field=field, send=run, stop=stop, clear=clear, notice=notice, settings=[], start=start)
+    wire(services, "tools", field=field, send=run, stop=stop, clear=clear, notice=notice, settings=[approve], start=start)
+
+
+def _views(texts: Texts) -> str:
+    """How much of a conversation is shown; assets/tools.js does it."""
+    buttons = "".join(
+        f'<button type="button" role="radio" aria-checked="false" data-tools-view-button="{name}">'
+        f"{escape(texts.say(f'tools.view.{name}'))}</button>"
+        for name in ("compact", "detailed")
+    )
+    return f'<div class="modes" role="radiogroup" aria-label="{escape(texts.say("tools.view.label"))}">{buttons}</div>'
 
 
 def _tool_list(title: str) -> str:

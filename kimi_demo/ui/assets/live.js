@@ -112,7 +112,8 @@
     if (!box) return;
     streams.get(kind)?.close();
     const whole = [...box.querySelectorAll(":scope > [data-run]")].filter((each) => each.dataset.whole);
-    const after = whole.length && box.dataset.group ? whole[whole.length - 1].dataset.run : "";
+    const ids = box.dataset.group ? whole.map((each) => each.dataset.run) : [];
+    const after = kind === "tools" ? ids.join(".") : ids.at(-1) || ""; // of questions, any may be replaced by another version of it
     const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : "", language: document.documentElement.lang || "" });
     const stream = new EventSource(`kimi/live/${kind}?${query}`);
     streams.set(kind, stream);

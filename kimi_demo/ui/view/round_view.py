@@ -1,21 +1,36 @@
 """One round: thought, answer, tool calls with what they returned, figures."""
 
-import json
 from html import escape
 
-from kimi_demo.dialect.events import AnswerDelta, CarriedOver, Finished, Remark, ThoughtDelta, Timed, ToolCallDelta, ToolResult, Usage
+from kimi_demo.dialect.events import (
+    AnswerDelta,
+    CarriedOver,
+    Finished,
+    Remark,
+    RoundStarted,
+    ThoughtDelta,
+    Timed,
+    ToolCallDelta,
+    ToolChecked,
+    ToolDecided,
+    ToolEdited,
+    ToolResult,
+    ToolStarted,
+    ToolWaiting,
+    Usage,
+)
 from kimi_demo.dialect.leaks import leaks
-from kimi_demo.dialect.reply import THOUGHT_END, Call, Reply
+from kimi_demo.dialect.reply import THOUGHT_END, Reply
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.answer import AnswerView
+from kimi_demo.ui.view.call_view import CallView
 from kimi_demo.ui.view.notice import notice_html
 from kimi_demo.ui.view.numbers import numbers_html, thought_tokens
-from kimi_demo.ui.view.patch import Patch, add_text, set_html, set_lazy, set_open, set_state
+from kimi_demo.ui.view.patch import Patch, add_html, add_text, set_html, set_lazy, set_open, set_state
 from kimi_demo.ui.view.request import closed_html
+from kimi_demo.ui.view.sent_back import sent_back_html
 from kimi_demo.ui.view.words import seconds_html
-
-SHOWN_LIMIT = 20_000
-"""Characters of arguments or of a result that are shown; the model gets all of it."""
 
 
 class RoundView:
@@ -23,15 +38,19 @@ class RoundView:
 
     A thought is sent while it is written, by appending. Once finished it is fetched when somebody opens it (ui/thoughts.py), so a
     conversation that is loaded again does not bring thoughts that nobody looks at.
+    tools: a round of a tool conversation, with what went back to the model, and whose calls can be changed when all is over.
     `take` only notes what came; `patches` says what must change, however many events came since it was last asked.
     """
 
-    def __init__(self, key: str, texts: Texts, *, title: str = "") -> None:
+    def __init__(self, key: str, texts: Texts, *, title: str = "", tools: bool = False) -> None:
         self.key = key
         self.reply = Reply()
         self.ended = False
         self._texts = texts
         self._title = title
+        self._tools = tools
+        self._calls: list[CallView] = []
+        self._over = False
         self._answer = AnswerView(f"{key}-answer")
         self._new_thought: list[str] = []
         self._new_answer: list[str] = []
@@ -45,9 +64,9 @@ class RoundView:
     def skeleton(self) -> str:
         key = self.key
         failed = escape(self._texts.say("thought.not_loaded"))
-        title = f'<h4 class="round-title">{escape(self._title)}</h4>' if self._title else ""
+        title = f'<h4 class="round-title">{escape(self._title)}<span id="{key}-again"></span></h4>' if self._title else ""
         return (
-            f'<section class="round" id="{key}" data-state="running">{title}'
+            f'<section class="round" id="{key}" data-state="running">{title}<div class="sent-back" id="{key}-sent"></div>'
             f'<details class="thought" id="{key}-thought" data-state="empty" open><summary id="{key}-thought-title"></summary>'
             f'<div class="thought-text" id="{key}-thought-text" dir="auto" tabindex="0" data-failed="{failed}"></div></details>'
             f'<div class="answer" dir="auto">{self._answer.skeleton()}</div><div class="notes" id="{key}-notes"></div>'
@@ -72,12 +91,14 @@ class RoundView:
                 self._changed |= {"thought", "answer"}
             case Remark() as remark:
                 self._remarks.append(remark)
-            case ToolCallDelta() | ToolResult():
+            case ToolCallDelta() | ToolChecked() | ToolWaiting() | ToolDecided() | ToolStarted() | ToolEdited() | ToolResult():
                 self._changed.add("calls")
+            case RoundStarted():
+                self._changed.add("sent")
             case Usage():
                 self._changed.add("thought")
             case Finished():
-                self._changed.add("numbers")
+                self._changed |= {"calls", "numbers"}
             case _:
                 pass
 
@@ -87,6 +108,11 @@ class RoundView:
             self.ended = True
             self._last_at = max(self._last_at, at)
             self._changed |= {"thought", "answer", "calls", "numbers", "end"}
+
+    def over(self) -> None:
+        """The run has ended as well: what can be done with the round is shown."""
+        self._over = True
+        self._changed |= {"calls", "over"}
 
     def patches(self) -> list[Patch]:
         changed, self._changed = self._changed, set()
@@ -104,12 +130,28 @@ class RoundView:
         if self._new_answer and not self.ended:
             found += self._answer.grow("".join(self._new_answer), self._last_at)
         self._new_answer.clear()
-        if "calls" in changed and self.reply.calls:
-            found.append(set_html(f"{self.key}-calls", "".join(self._call(call) for call in self.reply.calls)))
+        if "sent" in changed and self._tools:
+            found.append(set_html(f"{self.key}-sent", sent_back_html(self.key, self.reply, self._texts)))
+        if "calls" in changed:
+            found += self._call_patches()
         if "end" in changed:
             found += self._finale()
         if "numbers" in changed:
             found.append(set_html(f"{self.key}-numbers", numbers_html(self.reply, self._texts) + closed_html(self.key, self._texts)))
+        if "over" in changed and self._title:
+            run_id, _, number = self.key.removeprefix("run-").rpartition("-")
+            button = act_button("tools", "tools_again", self._texts.say("tools.from_here"), plain=True, run=run_id, round=number)
+            found.append(set_html(f"{self.key}-again", button))
+        return found
+
+    def _call_patches(self) -> list[Patch]:
+        found: list[Patch] = []
+        for index, call in enumerate(self.reply.calls):
+            if index == len(self._calls):
+                self._calls.append(CallView(self.key, index, self._texts, editable=self._tools))
+                found.append(add_html(f"{self.key}-calls", self._calls[index].skeleton()))
+            reason = self.reply.finish_reason
+            found += self._calls[index].patches(call, at=self._last_at, ended=self.ended, over=self._over, finish_reason=reason)
         return found
 
     def _finale(self) -> list[Patch]:
@@ -136,64 +178,3 @@ class RoundView:
         seconds = seconds_html(elapsed, self._texts, running=running)
         html = f'<span class="label">{escape(label)}</span><span class="meta">{seconds}</span><span class="meta">{escape(count)}</span>'
         return [set_html(f"{self.key}-thought-title", html), set_state(f"{self.key}-thought", "running" if running else "done")]
-
-    def _call(self, call: Call) -> str:
-        say = self._texts.say
-        state = call_state(call, ended=self.ended, finish_reason=self.reply.finish_reason)
-        head = [
-            f'<code class="tool-name">{escape(call.name or "…")}</code>',
-            f'<span class="badge">{escape(say(f"calls.state.{state}"))}</span>',
-        ]
-        if call.seconds is not None:
-            head.append(f'<span class="meta">{escape(say("calls.seconds", seconds=f"{call.seconds:.3f}"))}</span>')
-        head.append(f'<code class="call-id">{escape(call.id)}</code>')
-        outcome = ""
-        if call.result is not None or call.error is not None:
-            kind, text = ("result", call.result) if call.result is not None else ("error", call.error)
-            outcome = f'<div class="outcome {kind}"><b>{escape(say(f"calls.{kind}"))}</b><pre>{escape(clipped(text or ""))}</pre></div>'
-        return (
-            f'<div class="call" data-state="{state}"><div class="call-head">{"".join(head)}</div>'
-            f'<pre class="arguments">{escape(clipped(pretty(call.arguments)))}</pre>{outcome}</div>'
-        )
-
-
-def call_state(call: Call, *, ended: bool, finish_reason: str | None) -> str:
-    """The name of a call's state: writing, running, done, failed, cut_off, stopped."""
-    if call.error is not None:
-        return "cut_off" if finish_reason == "length" else "failed"
-    if call.result is not None:
-        return "done"
-    if ended:
-        return "cut_off" if finish_reason == "length" else "stopped"
-    return "writing" if finish_reason is None else "running"
-
-
-def pretty(arguments: str) -> str:
-    """JSON arguments with line breaks, numbers exactly as written; anything else as it came."""
-    try:
-        value = json.loads(arguments, parse_float=_AsWritten, parse_int=_AsWritten, parse_constant=_AsWritten)
-        return _dump(value, 0)
-    except (ValueError, RecursionError):
-        return arguments
-
-
-class _AsWritten(str):
-    """A JSON number in its own spelling."""
-
-
-def _dump(value: object, depth: int) -> str:
-    inner, outer = "  " * (depth + 1), "  " * depth
-    if isinstance(value, _AsWritten):
-        return str(value)
-    if isinstance(value, dict) and value:
-        items = ",\n".join(f"{inner}{json.dumps(name, ensure_ascii=False)}: {_dump(item, depth + 1)}" for name, item in value.items())
-        return f"{{\n{items}\n{outer}}}"
-    if isinstance(value, list) and value:
-        items = ",\n".join(inner + _dump(item, depth + 1) for item in value)
-        return f"[\n{items}\n{outer}]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def clipped(text: str) -> str:
-    """`text` up to the limit of what is shown, with how much is left out."""
-    return text if len(text) <= SHOWN_LIMIT else f"{text[:SHOWN_LIMIT]}\n… (+{len(text) - SHOWN_LIMIT:,})"

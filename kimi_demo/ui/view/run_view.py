@@ -32,12 +32,14 @@ class RunView:
         self._failed: Failed | None = None
         self._max_tokens: int | None = None
         self._waiting = True
+        self._ended_at = 0.0
 
     def skeleton(self) -> str:
         """The empty element; patches fill it."""
         key = self.key
         return (
-            f'<article class="run" id="{key}" data-state="running"><div class="question" id="{key}-question" dir="auto"></div>'
+            f'<article class="run" id="{key}" data-state="running">{self._head()}'
+            f'<div class="question" id="{key}-question" dir="auto"></div>'
             f'<div class="reply"><div class="phase" id="{key}-phase" role="status">{self._phase(Phase("waiting"), 0.0)}</div>'
             f'<div class="rounds" id="{key}-rounds"></div><div class="ending" id="{key}-ending"></div></div>{self._foot()}</article>'
         )
@@ -73,7 +75,7 @@ class RunView:
             case RoundStarted(index=index):
                 self._end_round(timed.at)
                 title = self._texts.say("tools.round", number=index + 1) if self._titled else ""
-                view = RoundView(f"{self.key}-{index}", self._texts, title=title)
+                view = RoundView(f"{self.key}-{index}", self._texts, title=title, tools=self._titled)
                 view.take(timed)
                 self._rounds.append(view)
                 self._waiting = True
@@ -86,9 +88,9 @@ class RunView:
                 self._end_round(timed.at)
                 self._waiting = False
                 last = self._rounds[-1].reply if self._rounds else None
+                self._ended_at = timed.at
                 self._pending.append(set_html(f"{self.key}-phase", ""))
-                run_id = self._turn.run_id if self._turn is not None else ""
-                html = ending(ended, last, self._failed, self._texts, max_tokens=self._max_tokens, run_id=run_id)
+                html = self._ending(ended, last)
                 if self._asked.parameters.get("imported"):
                     html += f'<div class="imported fine">{escape(self._texts.say("turn.imported"))}</div>'
                 self._pending.append(set_html(f"{self.key}-ending", html))
@@ -97,6 +99,15 @@ class RunView:
             case _:
                 if self._rounds:
                     self._rounds[-1].take(timed)
+
+    def _head(self) -> str:
+        """What stands above the question."""
+        return ""
+
+    def _ending(self, ended: Ended, last: Reply | None) -> str:
+        """What is said at the end, and what can be done about it."""
+        run_id = self._turn.run_id if self._turn is not None else ""
+        return ending(ended, last, self._failed, self._texts, max_tokens=self._max_tokens, run_id=run_id)
 
     def _foot(self) -> str:
         if self._turn is None:

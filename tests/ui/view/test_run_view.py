@@ -125,39 +125,6 @@ CALLS = (
 )
 
 
-def test_arguments_are_shown_while_they_are_written() -> None:
-    html = shown(*CALLS, titled=True).html[f"{KEY}-0-calls"]
-    assert 'data-state="writing"' in html and "{&quot;a&quot;: 1, &quot;b&quot;" in html and "writing arguments" in html
-
-
-def test_calls_their_results_and_errors_side_by_side() -> None:
-    page = shown(
-        *CALLS,
-        ToolCallDelta(0, arguments=": 2.50}"),
-        ToolCallDelta(1, id="functions.mul:1", name="mul", arguments="not json"),
-        Finished("tool_calls"),
-        ToolResult(0, "functions.add:0", "add", result="3", seconds=0.25),
-        ToolResult(1, "functions.mul:1", "mul", error="a is missing", seconds=0.0),
-        RoundStarted(1),
-        AnswerDelta("It is 3."),
-        Finished("stop"),
-        Ended("done"),
-        titled=True,
-    )
-    html = page.html[f"{KEY}-0-calls"]
-    first, second = html.split('<div class="call" ')[1:]
-    assert first.startswith('data-state="done"') and "functions.add:0" in first and "0.250 s" in first and "<pre>3</pre>" in first
-    assert "{\n  &quot;a&quot;: 1,\n  &quot;b&quot;: 2.50\n}" in first  # numbers as written
-    assert second.startswith('data-state="failed"') and "not json" in second and "a is missing" in second
-    assert 'class="round-title">Round 2<' in page.html[f"{KEY}-rounds"]
-    assert page.text(f"{KEY}-1-answer-done").strip() == "It is 3."
-
-
-def test_a_call_that_was_cut_off_or_stopped_says_so() -> None:
-    assert 'data-state="cut_off"' in shown(*CALLS, Finished("length"), Ended("done")).html[f"{KEY}-0-calls"]
-    assert 'data-state="stopped"' in shown(*CALLS, Ended("stopped")).html[f"{KEY}-0-calls"]
-
-
 def test_the_same_is_shown_however_the_events_are_cut_into_batches() -> None:
     events = timed(
         *CALLS,
@@ -182,7 +149,7 @@ def test_the_same_is_shown_however_the_events_are_cut_into_batches() -> None:
             rest = rest[count:]
         assert page.html[f"{KEY}-1-answer-done"] == whole.html[f"{KEY}-1-answer-done"] and page.html[f"{KEY}-1-answer-tail"] == ""
         assert page.lazy == whole.lazy and page.html.get(f"{KEY}-1-thought-text", words) == words
-        for part in ("0-calls", "1-thought-title", "1-numbers", "ending"):
+        for part in ("0-call-0-head", "0-call-0-arguments", "0-call-0-outcome", "1-thought-title", "1-numbers", "ending"):
             assert page.html[f"{KEY}-{part}"] == whole.html[f"{KEY}-{part}"], part
         assert page.state == whole.state
 
