@@ -121,7 +121,7 @@ class Chats:
 
         Raises Failure: prompt.empty, prompt.too_long, conversations.deleted, conversations.queue_full, runs.too_many.
         """
-        self.check(asking.text)
+        self.check(asking.text, asking.images)
         asking = replace(asking, text=whole(asking.text))
         async with self._lock(conversation_id):
             conversation = await self.conversations.open(conversation_id, owner)
@@ -153,14 +153,14 @@ class Chats:
         if run.kind != KIND or run.group is None or asked is None:
             raise Failure("runs.unknown")
         asking = change(Asking.of(asked.text, asked.parameters))
-        self.check(asking.text)
+        self.check(asking.text, asking.images)
         async with self._lock(run.group):
             conversation = await self._idle(owner, run.group)
             return await self._start(conversation, run.parent, asking, work)
 
-    def check(self, text: str) -> None:
-        """Raises Failure: prompt.empty, prompt.too_long."""
-        if not text.strip():
+    def check(self, text: str, images: Sequence[str] = ()) -> None:
+        """Images need no words. Raises Failure: prompt.empty, prompt.too_long."""
+        if not text.strip() and not images:
             raise Failure("prompt.empty")
         if len(text) > self._max_prompt_chars:
             raise Failure("prompt.too_long", characters=len(text), limit=self._max_prompt_chars)
@@ -190,14 +190,15 @@ class Chats:
 
     # Waiting in line
 
-    async def unqueue(self, owner: str, conversation_id: str, message_id: str) -> None:
-        """Takes a waiting message back. Raises Failure: conversations.not_waiting."""
+    async def unqueue(self, owner: str, conversation_id: str, message_id: str) -> Asking:
+        """Takes a waiting message back, and returns it. Raises Failure: conversations.not_waiting."""
         async with self._lock(conversation_id):
             conversation = await self.conversations.get(conversation_id, owner)
-            left = tuple(each for each in conversation.queue if each.id != message_id)
-            if len(left) == len(conversation.queue):
+            found = next((each for each in conversation.queue if each.id == message_id), None)
+            if found is None:
                 raise Failure("conversations.not_waiting")
-            self.conversations.wait_in_line(conversation, left)
+            self.conversations.wait_in_line(conversation, tuple(each for each in conversation.queue if each is not found))
+            return Asking.of(found.text, found.parameters)
 
     async def send_waiting(self, owner: str, conversation_id: str) -> None:
         """Sends the first message that waits, although the reply before it did not finish.
@@ -242,12 +243,12 @@ class Chats:
         self._purging.add(task)
         task.add_done_callback(self._purging.discard)
 
-    async def take_in(self, owner: str, title: str, instructions: str, turns: Iterable[tuple[str, Sequence[Event]]]) -> str:
-        """A conversation from elsewhere, as its own: (question, events of the reply) in order. Returns its id."""
+    async def take_in(self, owner: str, title: str, instructions: str, turns: Iterable[tuple[str, Sequence[str], Sequence[Event]]]) -> str:
+        """A conversation from elsewhere, as its own: (question, ids of its images, events of the reply) in order. Returns its id."""
         conversation = await self.conversations.open(uuid4().hex, owner)
         self.conversations.instruct(conversation, instructions)
-        for question, events in turns:
-            asked = Asked(question, {"imported": True})
+        for question, images, events in turns:
+            asked = Asked(question, {"imported": True, **({"images": list(images)} if images else {})})
             run = self._registry.add_finished(
                 owner, KIND, (asked, *events), title=shortened(question), group=conversation.id, parent=conversation.leaf
             )

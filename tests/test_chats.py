@@ -313,7 +313,7 @@ async def test_half_a_character_harms_neither_the_line_nor_the_list(chats: Chats
 
 
 async def test_an_imported_conversation_can_be_gone_on_with(chats: Chats, model: Model) -> None:
-    turns: list[tuple[str, list[Event]]] = [("one", [RoundStarted(0), AnswerDelta("eins")]), ("two", [])]
+    turns: list[tuple[str, list[str], list[Event]]] = [("one", [], [RoundStarted(0), AnswerDelta("eins")]), ("two", [], [])]
     chat = await chats.take_in("me", "", "Be brief.", turns)
     conversation = await chats.conversations.get(chat, "me")
     assert (conversation.title, conversation.system) == ("one", "Be brief.")

@@ -12,7 +12,7 @@ def content(text: str, images: Sequence[str]) -> str | list[dict[str, Any]]:
     if not images:
         return text
     parts: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": SCHEME + image}} for image in images]
-    return [*parts, {"type": "text", "text": text}]
+    return [*parts, {"type": "text", "text": text}] if text.strip() else parts
 
 
 def image_ids(value: Any) -> list[str]:

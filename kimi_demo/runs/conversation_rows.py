@@ -37,7 +37,7 @@ def read(
     else:
         connection.create_function("casefold", 1, str.casefold, deterministic=True)
         rows = connection.execute(
-            f"""SELECT {chosen} FROM conversations WHERE owner = :owner AND deleted_at IS NULL AND title <> '' AND (
+            f"""SELECT {chosen} FROM conversations WHERE owner = :owner AND deleted_at IS NULL AND (title <> '' OR leaf IS NOT NULL) AND (
                     :search IS NULL OR instr(casefold(title), :search)
                     OR id IN (SELECT "group" FROM runs WHERE owner = :owner AND kind = 'chat' AND instr(words, :search)))
                 ORDER BY updated_at DESC, id LIMIT :limit""",
@@ -55,7 +55,8 @@ def overlay(
         if known is None and (fields.get("owner") != owner or id not in (None, conversation_id)):
             continue
         row = (known or _EMPTY | {"updated_at": fields.get("created_at")}) | fields
-        if id is None and (row["deleted_at"] or not row["title"] or (search or "").casefold() not in str(row["title"]).casefold()):
+        begun = row["title"] or row["leaf"]  # a message of images alone gives no title
+        if id is None and (row["deleted_at"] or not begun or (search or "").casefold() not in str(row["title"]).casefold()):
             found.pop(conversation_id, None)
         else:
             found[conversation_id] = row

@@ -4,6 +4,8 @@ Which ones a visitor has chosen is known here and not in a tab, so that they sur
 """
 
 import asyncio
+import base64
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -22,6 +24,9 @@ _PICTURE = (
     '<svg viewBox="0 0 24 24" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.7" aria-hidden="true">'
     '<rect x="3" y="4" width="18" height="16" rx="2.5"/><circle cx="9" cy="10" r="1.6"/><path d="M4 18l5.5-5 3.5 3 3-2.5 4.5 4"/></svg>'
 )
+
+SHOWN_AT = "kimi/images/"
+"""Where the page finds an image of the visitor's own, by its id."""
 
 
 class Attachments:
@@ -60,6 +65,11 @@ class Attachments:
         """They belong to a message now."""
         self._chosen[owner] = tuple(each for each in self.chosen(owner) if each not in images)
 
+    def put_back(self, owner: str, images: Sequence[str]) -> None:
+        """A waiting message was taken back: its images go with the next one again, as far as that has room."""
+        fresh = [image for image in images if image not in self.chosen(owner)]
+        self._chosen[owner] = (*self.chosen(owner), *fresh)[: self.most]
+
     async def expanded(self, owner: str, request: ChatRequest) -> ChatRequest:
         """`request` with the images themselves in place of references. Raises Failure("images.gone")."""
         messages = list(request.messages)
@@ -72,6 +82,18 @@ class Attachments:
         """A run is gone: so are its images, unless another message has them too."""
         images = run.asked.parameters.get("images") if run.asked is not None else None
         await self._forget(run.owner, [image for image in images or () if isinstance(image, str)])
+
+    async def taken_in(self, owner: str, urls: Sequence[str]) -> list[str]:
+        """Keeps images of an imported message (data URLs); their ids. Raises Failure of the `images.` family."""
+        found = []
+        for url in urls:
+            try:
+                data = base64.b64decode(url.partition(",")[2], validate=True)
+            except ValueError:
+                raise Failure("images.unreadable") from None
+            async with self._decoding:
+                found.append((await asyncio.to_thread(self.images.add, owner, data)).id)
+        return found
 
     def sweep(self) -> None:
         """At the start: removes images of messages that were never sent."""
@@ -98,7 +120,7 @@ def shown_html(parameters: dict[str, Any], texts: Texts) -> str:
     """The images of a sent message."""
     images = [image for image in parameters.get("images") or () if isinstance(image, str)]
     tags = "".join(
-        f'<a href="kimi/images/{escape(image)}" target="_blank"><img src="kimi/images/{escape(image)}" loading="lazy" '
+        f'<a href="{SHOWN_AT}{escape(image)}" target="_blank"><img src="{SHOWN_AT}{escape(image)}" loading="lazy" '
         f'alt="{escape(texts.say("images.shown", number=number, count=len(images)))}"></a>'
         for number, image in enumerate(images, start=1)
     )

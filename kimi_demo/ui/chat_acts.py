@@ -30,10 +30,6 @@ class Edited(OfRun):
     text: str
 
 
-class OfMessage(OfChat):
-    message: str
-
-
 class Named(OfChat):
     title: str = Field(max_length=10_000)
 
@@ -63,9 +59,6 @@ def add_chat_acts(app: FastAPI, services: Services) -> None:
     async def bring_back(request: Request, given: OfChat) -> None:
         await chats.bring_back(owner_of(request), given.chat)
 
-    async def unqueue(request: Request, given: OfMessage) -> None:
-        await chats.unqueue(owner_of(request), given.chat, given.message)
-
     async def send_waiting(request: Request, given: OfChat) -> None:
         await chats.send_waiting(owner_of(request), given.chat)
 
@@ -88,7 +81,6 @@ def add_chat_acts(app: FastAPI, services: Services) -> None:
     add_act(app, services, "chat_version", OfRun, version)
     add_act(app, services, "chat_take_back", OfRun, take_back)
     add_act(app, services, "chat_bring_back", OfChat, bring_back)
-    add_act(app, services, "chat_unqueue", OfMessage, unqueue)
     add_act(app, services, "chat_send_waiting", OfChat, send_waiting)
     add_act(app, services, "chat_rename", Named, rename)
     add_act(app, services, "chat_delete", OfChat, delete)

@@ -72,7 +72,7 @@ async def items(chats: Chats, owner: str, texts: Texts, *, opened: str, search: 
 
 
 def _item(conversation: Conversation, texts: Texts, *, opened: bool, going: bool) -> str:
-    say, title = texts.say, escape(conversation.title)
+    say, title = texts.say, escape(conversation.title or texts.say("chats.untitled"))
     dot = f'<span class="dot" data-state="starting" role="img" aria-label="{escape(say("chats.running"))}"></span>' if going else ""
     current = ' aria-current="true"' if opened else ""
     rename = button(say("chats.rename"), "data-rename", picture="edit")

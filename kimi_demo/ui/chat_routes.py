@@ -19,7 +19,8 @@ from kimi_demo.ui.services import Services
 from kimi_demo.ui.transcript import as_page, transcript
 
 MOST_LISTED = 10_000
-MOST_IMPORT_BYTES = 5 * 1024 * 1024
+MOST_IMPORT_BYTES = 9 * 1024 * 1024
+"""With room for images, and below what the guard takes at all."""
 _MEDIA = {"json": "application/json", "md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
 
 
@@ -60,9 +61,10 @@ def add_chat_routes(app: FastAPI, services: Services) -> None:
             if len(body) > MOST_IMPORT_BYTES:
                 raise Failure("chat_import.too_large", limit_mb=MOST_IMPORT_BYTES // 1024 // 1024)
             found = await asyncio.to_thread(read, body)
-            chat = await chats.take_in(
-                owner_of(request), found.title, found.system, [(turn.question, _events(turn)) for turn in found.turns]
-            )
+            owner = owner_of(request)
+            images = [await services.attachments.taken_in(owner, turn.images) for turn in found.turns]
+            turns = [(turn.question, own, _events(turn)) for turn, own in zip(found.turns, images, strict=True)]
+            chat = await chats.take_in(owner, found.title, found.system, turns)
         except Failure as failure:
             return JSONResponse({"html": services.notice(failure)}, 422, headers=NO_STORE)
         return JSONResponse({"chat": chat}, headers=NO_STORE)
@@ -70,12 +72,19 @@ def add_chat_routes(app: FastAPI, services: Services) -> None:
 
 def _exported(services: Services, conversation: Conversation, runs: Sequence[Run], form: str) -> bytes:
     texts = services.texts
-    known = transcript(conversation, runs, services.settings, texts)
+
+    def image_url(image: str) -> str | None:
+        try:
+            return services.attachments.images.data_url(conversation.owner, image)
+        except Failure:
+            return None
+
+    known = transcript(conversation, runs, services.settings, texts, image_url)
     if form == "json":
         return as_json(known)
     if form == "md":
         return as_markdown(known, **{name: texts.say(f"transcript.{name}") for name in ("you", "model", "thought", "system")})
-    return as_page(known, runs, texts)
+    return as_page(known, runs, texts, image_url)
 
 
 def _events(turn: Turn) -> list[Event]:

@@ -1,10 +1,7 @@
 """The chat tab: a conversation with streamed replies and their thoughts."""
 
-from typing import Any
-
 import gradio as gr
 
-from kimi_demo.chats import Asking
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
 from kimi_demo.ui import parameter_panel, raw_pane
 from kimi_demo.ui.attachments import picker_html
@@ -20,7 +17,7 @@ def build(services: Services, blocks: gr.Blocks) -> None:
     gr.HTML(frame_html(texts), elem_id="chat-list", apply_default_css=False)
     live_box("chat", texts.say("chat.label"), edit_words(texts))
     strip = '<div class="attachments" role="group"></div>'
-    notice = gr.HTML("", elem_id="chat-notice", elem_classes="field-notice", apply_default_css=False)
+    gr.HTML("", elem_id="chat-notice", elem_classes="field-notice", apply_default_css=False)
     gr.HTML(strip, elem_id="chat-attachments", apply_default_css=False)
     with gr.Row(elem_classes="composer"):
         gr.HTML(picker_html(texts, services.settings), elem_id="chat-picker", apply_default_css=False)
@@ -42,7 +39,6 @@ def build(services: Services, blocks: gr.Blocks) -> None:
         max_tokens = gr.Number(
             PRESETS[DEFAULT_PRESET].sampling.max_tokens,
             label=texts.say("page.max_tokens"),
-            precision=0,
             elem_id="chat-max-tokens",
             scale=0,
             min_width=160,
@@ -55,13 +51,6 @@ def build(services: Services, blocks: gr.Blocks) -> None:
 
     panel = parameter_panel.build(services, blocks, thinking, max_tokens, parameters, offer)
 
-    async def start(request: gr.Request, conversation: str, text: str, *values: Any) -> None:
-        chosen, think = panel.chosen(values)
-        owner = services.access.owner_of(request)
-        images = services.attachments.chosen(owner)
-        await services.chats.send(owner, conversation, Asking(text, chosen, thinking=think, images=images))
-        services.attachments.sent(owner, images)
-
-    wire_chat(services, field=field, send=send, stop=stop, notice=notice, settings=panel.components, start=start)
+    wire_chat(field=field, send=send, stop=stop, settings=panel.components)
     clear.click(fn=None, js="() => window.kimi.begin()")
     raw_pane.build(services)

@@ -68,37 +68,20 @@ def wire(
         clear.click(on_clear, None, notice, **QUICK).then(fn=None, js=follow)
 
 
-def wire_chat(
-    services: Services,
-    *,
-    field: gr.Textbox,
-    send: gr.Button,
-    stop: gr.Button,
-    notice: gr.HTML,
-    settings: list[gr.components.Component],
-    start: Callable[..., Awaitable[None]],
-) -> None:
-    """As `wire`, for conversations: start(request, conversation, text, *settings) is given the one that the tab has open.
+def wire_chat(*, field: gr.Textbox, send: gr.Button, stop: gr.Button, settings: list[gr.components.Component]) -> None:
+    """As `wire`, for conversations; assets/chat.js sends the message itself (kimi_demo/ui/chat_send.py takes it).
 
     Sending while a reply is being written is allowed: the message waits in line. The browser empties the field at once, so that
-    what is typed next is not lost to a late answer; a message that could not be sent comes back.
+    what is typed next is not lost to a late answer; a message that could not be sent comes back before it.
     """
-    opened = gr.Textbox(visible=False)  # its value is put in by the browser, which knows what the tab has open
-
-    async def on_send(request: gr.Request, conversation: str, text: str, *values: Any) -> tuple[Any, str]:
-        _, told = await _told(services, "chat", start(request, conversation, text, *values))
-        return (text if told else gr.skip()), told
-
-    async def on_stop(request: gr.Request, conversation: str) -> None:
-        await services.chats.stop(services.access.owner_of(request), conversation)
-
-    with_opened = "(_, ...rest) => [window.kimi.opened(), ...rest]"
-    emptied = "(_, text, ...rest) => [...window.kimi.sending(text), ...rest]"
-    sent = gr.on(
-        [send.click, field.submit], on_send, [opened, field, *settings], [field, notice], js=emptied, trigger_mode="multiple", **QUICK
+    gr.on(
+        [send.click, field.submit],
+        fn=None,
+        inputs=[field, *settings],
+        js="(text, ...values) => window.kimi.send(text, values)",
+        trigger_mode="multiple",
     )
-    sent.then(fn=None, js="() => window.kimi.sent()")
-    stop.click(on_stop, opened, None, js=with_opened, **QUICK)
+    stop.click(fn=None, js="() => window.kimi.stop()")
 
 
 async def _told(services: Services, kind: Kind, begin: Awaitable[None], *, keep_text: bool = False) -> tuple[Any, str]:

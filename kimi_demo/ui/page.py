@@ -17,7 +17,7 @@ def build(services: Services) -> gr.Blocks:
     texts = services.texts
     blocks: gr.Blocks
     with gr.Blocks(title=texts.say("page.title"), analytics_enabled=False, fill_width=True) as blocks:
-        gr.HTML(_header(texts.say("page.title")), apply_default_css=False)
+        gr.HTML(_header(texts), apply_default_css=False)
         with gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
             with gr.Tab(texts.say("chat.tab"), id="chat", elem_id="tab-chat"):
                 chat_tab.build(services, blocks)
@@ -29,9 +29,11 @@ def build(services: Services) -> gr.Blocks:
     return blocks
 
 
-def _header(title: str) -> str:
-    """The name of the page, and the badge that assets/live.js keeps up to date."""
-    return f'<header id="header"><h1>{escape(title)}</h1><div id="model-badge"><div class="live" role="status"></div></div></header>'
+def _header(texts: Texts) -> str:
+    """The name of the page, and the badge that assets/live.js keeps up to date; and what that says when it cannot reach the app."""
+    title, away = escape(texts.say("page.title")), escape(texts.say("page.away"))
+    badge = '<div id="model-badge"><div class="live" role="status"></div></div>'
+    return f'<header id="header" data-away="{away}"><h1>{title}</h1>{badge}</header>'
 
 
 def theme() -> gr.Theme:

@@ -29,7 +29,9 @@ class Panel:
 
     @staticmethod
     def chosen(values: Sequence[Any]) -> tuple[Sampling, bool]:
-        """(parameters, thinking) of the components' values. Raises Failure naming the first bad one."""
+        """(parameters, thinking) of the components' values. Raises Failure naming the first bad one, or "acts.malformed"."""
+        if len(values) != len(FIELDS) + 2:
+            raise Failure("acts.malformed", problem=f"{len(values)} values instead of {len(FIELDS) + 2}")
         thinking, preset, *fields = values
         return from_fields(preset, dict(zip((field.name for field in FIELDS), fields, strict=True))), bool(thinking)
 

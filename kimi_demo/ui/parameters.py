@@ -54,7 +54,8 @@ CHAT_PRESETS = ("guide_thinking", "moonshot_thinking", "moonshot_instant")
 def sampling(preset: str, **changes: Any) -> Sampling:
     """The preset's parameters with `changes` that are not None.
 
-    Raises Failure("parameters.preset", …) or Failure("parameters.field", field=…, value=…, problem=…).
+    Raises Failure of the `parameters.` family: preset (name, known), or for a field (field, value): number, whole, at_least, above,
+    at_most, below, too_long, too_many (limit); field (problem) for anything else.
     """
     return _checked(preset, {name: value for name, value in changes.items() if value is not None})
 
@@ -62,7 +63,7 @@ def sampling(preset: str, **changes: Any) -> Sampling:
 def from_fields(preset: str, values: Mapping[str, Any]) -> Sampling:
     """The parameters that the page's fields say, by `Field.name`; an empty field means that the server decides.
 
-    Raises Failure: parameters.preset, parameters.field, and the `schema.` family.
+    Raises Failure of the families `parameters.` (see `sampling`) and `schema.`.
     """
     return _checked(preset, {field.name: _read(field, values[field.name]) for field in FIELDS if field.name in values})
 
@@ -115,7 +116,7 @@ def max_tokens_given(value: Any) -> Any:
 
 def needed(field: str, value: Any) -> Any:
     if value is None or value == "":
-        raise Failure("parameters.field", field=field, value="", problem="a number is needed")
+        raise Failure("parameters.number", field=field, value="")
     return value
 
 
@@ -128,7 +129,32 @@ def _checked(preset: str, changes: dict[str, Any]) -> Sampling:
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0])
-        raise Failure("parameters.field", field=field, value=_short(values[field]), problem=first["msg"]) from error
+        raise _named(field, _short(values[field]), first) from error
+
+
+_BOUNDS = {
+    "greater_than_equal": ("parameters.at_least", "ge"),
+    "greater_than": ("parameters.above", "gt"),
+    "less_than_equal": ("parameters.at_most", "le"),
+    "less_than": ("parameters.below", "lt"),
+    "too_long": ("parameters.too_many", "max_length"),
+    "string_too_long": ("parameters.too_long", "max_length"),
+}
+_NO_NUMBER = ("int_parsing", "int_type", "int_parsing_size", "float_parsing", "float_type", "finite_number")
+
+
+def _named(field: str, value: str, error: Any) -> Failure:
+    """What pydantic found, in words of our own: its sentences are English and about its types."""
+    kind = error["type"]
+    if kind in _BOUNDS and value != "nan":
+        code, name = _BOUNDS[kind]
+        limit = error["ctx"][name]
+        return Failure(code, field=field, value=value, limit=f"{limit:g}" if isinstance(limit, float) else limit)
+    if kind == "int_from_float":
+        return Failure("parameters.whole", field=field, value=value)
+    if kind in _NO_NUMBER or value == "nan":
+        return Failure("parameters.number", field=field, value=value)
+    return Failure("parameters.field", field=field, value=value, problem=error["msg"])
 
 
 def _read(field: Field, value: Any) -> Any:
@@ -146,7 +172,7 @@ def _number_in(name: str, text: str) -> int | float:
     try:
         return int(text) if re.fullmatch(r"[+-]?\d{1,30}", text) else float(text)
     except ValueError:
-        raise Failure("parameters.field", field=name, value=_short(text), problem="a number is needed") from None
+        raise Failure("parameters.number", field=name, value=_short(text)) from None
 
 
 def _unescaped(line: str) -> str:

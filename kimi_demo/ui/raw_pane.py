@@ -1,5 +1,6 @@
 """Raw completions, the second mode of the chat tab: a prompt as text, sent to /v1/completions as it stands."""
 
+from dataclasses import replace
 from html import escape
 
 import gradio as gr
@@ -7,6 +8,7 @@ import gradio as gr
 from kimi_demo.dialect.conversation import ChatRequest, Message, user
 from kimi_demo.dialect.events import Asked, RoundStarted
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.images import image_ids
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.runs.conversations import shortened
 from kimi_demo.runs.run import Run
@@ -15,6 +17,7 @@ from kimi_demo.ui.composer import QUICK, live_box, wire
 from kimi_demo.ui.parameters import max_tokens_given, needed, sampling
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.notice import notice_html
 
 GUIDE_PROMPT = "我想问你，什么是深度学习算法？<think>\n"
 """The deployment guide's request to /v1/completions, with temperature 0 and max_tokens 1024."""
@@ -40,7 +43,7 @@ def build(services: Services) -> None:
         )
         with gr.Row(elem_classes="options"):
             temperature = gr.Number(0, label=texts.say("parameter.temperature.label"), step=0.1, elem_id="raw-temperature", scale=0)
-            max_tokens = gr.Number(GUIDE_MAX_TOKENS, label=texts.say("page.max_tokens"), precision=0, elem_id="raw-max-tokens", scale=0)
+            max_tokens = gr.Number(GUIDE_MAX_TOKENS, label=texts.say("page.max_tokens"), elem_id="raw-max-tokens", scale=0)
             render = gr.Button(texts.say("raw.render"), size="sm", scale=0, elem_id="raw-render")
             guide = gr.Button(texts.say("raw.guide"), size="sm", scale=0, elem_id="raw-guide")
             run = gr.Button(texts.say("page.run"), variant="primary", scale=0, elem_id="raw-run")
@@ -54,9 +57,10 @@ def build(services: Services) -> None:
 
     async def on_render(request: gr.Request, conversation: str, typed: str) -> tuple[object, str]:
         try:
-            return await rendered_conversation(services, services.access.owner_of(request), conversation, typed), ""
+            prompt, images = await rendered_conversation(services, services.access.owner_of(request), conversation, typed)
         except Failure as failure:
             return gr.skip(), services.notice(failure)
+        return prompt, notice_html("info", texts.say("raw.images_left_out", count=images)) if images else ""
 
     wire(
         services,
@@ -86,10 +90,10 @@ def start_raw(services: Services, owner: str, group: str, prompt: str, chosen: S
     return services.registry.start(owner, "raw", work, title=shortened(prompt, 80), asked=asked, group=group)
 
 
-async def rendered_conversation(services: Services, owner: str, conversation_id: str, typed: str) -> str:
+async def rendered_conversation(services: Services, owner: str, conversation_id: str, typed: str) -> tuple[str, int]:
     """The prompt that the chat template made of the last turn of the open conversation; of `typed` as a message where there is none.
 
-    Raises Failure: prompt.empty, raw.not_ready, raw.no_template.
+    With the number of images in it that were left out: a raw prompt is text. Raises Failure: prompt.empty, raw.not_ready, raw.no_template.
     """
     endpoint = services.chat_engine.endpoint
     if endpoint is None:
@@ -98,10 +102,18 @@ async def rendered_conversation(services: Services, owner: str, conversation_id:
     if request is None:
         services.chats.check(typed)
         request = ChatRequest([user(typed)], Sampling())
-    prompt = await endpoint.render(request)
+    prompt = await endpoint.render(replace(request, messages=[text_of(message) for message in request.messages]))
     if prompt is None:
         raise Failure("raw.no_template")
-    return prompt
+    return prompt, len(image_ids(list(request.messages)))
+
+
+def text_of(message: Message) -> Message:
+    """The message without its images."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return message | {"content": "".join(part.get("text", "") for part in content if part.get("type") == "text")}
 
 
 async def _last_request(services: Services, owner: str, conversation_id: str) -> ChatRequest | None:

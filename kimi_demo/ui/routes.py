@@ -17,6 +17,7 @@ from kimi_demo.ui.badge import badge
 from kimi_demo.ui.chat_acts import add_chat_acts
 from kimi_demo.ui.chat_again import add_chat_again
 from kimi_demo.ui.chat_routes import add_chat_routes
+from kimi_demo.ui.chat_send import add_chat_send
 from kimi_demo.ui.image_routes import add_images
 from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.request_routes import add_requests
@@ -32,6 +33,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     live = Live(services.desk, services.chats, services.texts)
     add_chat_acts(app, services)
     add_chat_again(app, services)
+    add_chat_send(app, services)
     add_chat_routes(app, services)
     add_requests(app, services)
     add_room(app, services)

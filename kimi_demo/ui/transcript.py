@@ -1,6 +1,6 @@
 """A conversation as it is exported: what is known of it, gathered, and as a web page that needs neither the server nor a script."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kimi_demo import __version__
-from kimi_demo.dialect.events import RoundStarted
+from kimi_demo.dialect.events import Asked, RoundStarted
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import Reply, rounds
 from kimi_demo.dialect.transcript import Transcript, Turn
@@ -19,9 +19,10 @@ from kimi_demo.engines.launch import Launch
 from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
+from kimi_demo.ui.attachments import SHOWN_AT
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.thoughts import thought_html
-from kimi_demo.ui.view.document import Document
+from kimi_demo.ui.view.document import Document, Element
 from kimi_demo.ui.view.run_view import RunView
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -38,10 +39,17 @@ $system$turns</main></body></html>
 """)
 
 
-def transcript(conversation: Conversation, runs: Sequence[Run], settings: Settings, texts: Texts) -> Transcript:
+ImageUrl = Callable[[str], str | None]
+"""A data URL of an image by its id; None for one that is gone."""
+
+
+def transcript(
+    conversation: Conversation, runs: Sequence[Run], settings: Settings, texts: Texts, image_url: ImageUrl = lambda image: None
+) -> Transcript:
     """The turns that are shown, with what is known of who made them."""
     about = {"kimi_demo": __version__, **served_by(settings, texts)}
-    return Transcript(conversation.title, [_turn(run) for run in runs], conversation.system, conversation.created_at, about)
+    title = conversation.title or texts.say("chats.untitled")
+    return Transcript(title, [_turn(run, image_url) for run in runs], conversation.system, conversation.created_at, about)
 
 
 def served_by(settings: Settings, texts: Texts) -> dict[str, str]:
@@ -62,11 +70,12 @@ def served_by(settings: Settings, texts: Texts) -> dict[str, str]:
     return {texts.say("transcript.served"): served, texts.say("transcript.flags"): " ".join([*flags[:where], *flags[where + 4 :], *added])}
 
 
-def _turn(run: Run) -> Turn:
+def _turn(run: Run, image_url: ImageUrl) -> Turn:
     replies = rounds(run.entries)
     reply = replies[-1] if replies else Reply()
-    asked = run.asked
-    return Turn(asked.text if asked else "", reply.thought, reply.answer, _details(run, reply))
+    asked = run.asked or Asked("")
+    images = tuple(url for image in asked.parameters.get("images") or () if (url := image_url(image)) is not None)
+    return Turn(asked.text, reply.thought, reply.answer, _details(run, reply), images)
 
 
 def _details(run: Run, reply: Reply) -> dict[str, Any]:
@@ -83,11 +92,11 @@ def _details(run: Run, reply: Reply) -> dict[str, Any]:
         "state": run.state,
         "finish_reason": reply.finish_reason,
         "usage": counts,
-        "parameters": run.asked.parameters if run.asked else {},
+        "parameters": {name: value for name, value in run.asked.parameters.items() if name != "images"} if run.asked else {},
     }
 
 
-def as_page(known: Transcript, runs: Sequence[Run], texts: Texts) -> bytes:
+def as_page(known: Transcript, runs: Sequence[Run], texts: Texts, image_url: ImageUrl = lambda image: None) -> bytes:
     """The conversation as one file: the turns as the chat shows them, thoughts folded, figures below, its style sheet inside."""
     say = texts.say
     exported = say("transcript.exported", date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", version=__version__)
@@ -103,7 +112,7 @@ def as_page(known: Transcript, runs: Sequence[Run], texts: Texts) -> bytes:
         "dates": " · ".join(escape(part) for part in (created, exported) if part),
         "facts": rows,
         "system": _system_html(known.system, texts) if known.system.strip() else "",
-        "turns": "".join(_run_html(run, texts) for run in runs),
+        "turns": "".join(_run_html(run, texts, image_url) for run in runs),
     }
     return _PAGE.substitute(shown).encode("utf-8", "replace")
 
@@ -114,11 +123,25 @@ def _system_html(text: str, texts: Texts) -> str:
     return f'<details class="thought" data-state="done">{summary}<div class="thought-text system" dir="auto">{escape(text)}</div></details>'
 
 
-def _run_html(run: Run, texts: Texts) -> str:
+def _run_html(run: Run, texts: Texts, image_url: ImageUrl) -> str:
     view, replies = RunView(run.id, texts), rounds(run.entries)
 
     def load(source: str) -> str:
         """A thought: kimi/thought/{run}/{round}."""
         return thought_html(replies[int(source.rpartition("/")[2])].thought, source, texts, render=False)
 
-    return Document(view.skeleton(), load).apply(view.take(run.entries)).html()
+    document = Document(view.skeleton(), load).apply(view.take(run.entries))
+    for element in document.walk():
+        _take_in(element, image_url)
+    return document.html()
+
+
+def _take_in(element: Element, image_url: ImageUrl) -> None:
+    """Puts the image itself where the page refers to it; there is no larger one to lead to."""
+    for name in ("src", "href"):
+        address = element.attributes.get(name) or ""
+        if address.startswith(SHOWN_AT):
+            url = image_url(address.removeprefix(SHOWN_AT)) if name == "src" else None
+            del element.attributes[name]
+            if url is not None:
+                element.attributes[name] = url

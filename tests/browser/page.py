@@ -16,8 +16,12 @@ class DemoPage:
         self.page = page
         self.address = address
         self.complaints: list[str] = []
-        page.on("console", lambda message: self.complaints.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: self._hear(message.type, message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind == "error" and "status of 422" not in text:  # a refusal is an answer of 422, which the console repeats
+            self.complaints.append(text)
 
     @classmethod
     async def open(cls, browser: Browser, address: str, **context: Any) -> "DemoPage":

@@ -400,16 +400,14 @@ async def test_a_mistake_in_an_import_is_named_and_nothing_is_made(page: DemoPag
     field = page.at(".import-menu textarea")
     await field.fill('[{"role": "user", "content": "x"}, {"role": "bot", "content": "y"}]')
     await page.at("[data-import]").click()
-    await expect(page.at(".import-notice")).to_contain_text(
-        "Message 1 cannot be used: role: Input should be 'system', 'user' or 'assistant'"
-    )
+    await expect(page.at(".import-notice")).to_contain_text("Message 1 cannot be used: role: it must be system, user or assistant.")
     await field.fill('{"messages": [}')
     await page.at("[data-import]").click()
     await expect(page.at(".import-notice")).to_contain_text("This is not JSON")
     page.complaints.clear()  # the browser's own lines about the refusals
     await expect(page.at("#chat-list .chat")).to_have_count(0)
-    answer = await page.page.request.post(f"{attached.address}/kimi/chats/import", data=b"x" * (5 * 1024 * 1024 + 1))
-    assert answer.status == 422 and "5 MB" in (await answer.json())["html"]
+    answer = await page.page.request.post(f"{attached.address}/kimi/chats/import", data=b"x" * (9 * 1024 * 1024 + 1))
+    assert answer.status == 422 and "9 MB" in (await answer.json())["html"]
 
 
 async def test_nothing_of_it_is_another_visitors(page: DemoPage, attached: Demo, browser: Browser) -> None:

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -121,6 +122,71 @@ async def test_chosen_pasted_and_dropped_images_are_shown_removed_sent_and_kept(
     other = await DemoPage.open(browser, attached.address)
     assert (await other.page.request.get(f"{attached.address}/{address}")).status == 404
     await other.close()
+
+
+async def test_images_go_without_words_wait_in_line_and_come_back_with_their_message(page: DemoPage, scripted: Scripted) -> None:
+    thumbnails = page.at("#chat-attachments .thumbnail")
+    await hand_over(page, "paste", png("orange", (20, 20)))
+    await expect(thumbnails).to_have_count(1)
+    (message,) = await sent(page, scripted, "")
+    assert [part["type"] for part in message["content"]] == ["image_url"]
+    await expect(thumbnails).to_have_count(0)
+    await expect(page.at("#chat-list .chat-title")).to_have_text(["Images without words"])
+    await expect(page.run("chat").locator(".bubble")).to_be_hidden()
+
+    await page.ask("chat", "[[long_thought tokens=4000 rate=40]] slow")
+    await expect(page.run("chat").locator(".thought-text")).to_contain_text("w9 ")
+    await expect(page.at("#chat-list .chat-title")).to_have_text(["[[long_thought tokens=4000 rate=40]] slow"])  # its first words
+    await hand_over(page, "paste", png("teal", (20, 21)))
+    await expect(thumbnails).to_have_count(1)
+    await page.ask("chat", "and this?")
+    waiting = page.at("#chat .queued")
+    await expect(waiting.locator(".shown-images img")).to_have_count(1)
+    await expect(thumbnails).to_have_count(0)
+    await page.at("#chat-input textarea").fill("typed meanwhile")
+    await waiting.get_by_role("button", name="Take back").click()
+    await expect(waiting).to_have_count(0)
+    await expect(thumbnails).to_have_count(1)
+    await expect(page.at("#chat-input textarea")).to_have_value("and this?\ntyped meanwhile")
+    await thumbnails.locator("button").click()
+    await page.at("#chat-stop").click()
+    await page.idle("chat")
+
+
+async def test_exports_hold_the_images_and_an_import_brings_them_back(page: DemoPage, scripted: Scripted, attached: Demo) -> None:
+    await hand_over(page, "paste", png("olive", (50, 20)))
+    await expect(page.at("#chat-attachments .thumbnail")).to_have_count(1)
+    (message,) = await sent(page, scripted, "Which colour?")
+    url = message["content"][0]["image_url"]["url"]
+    await expect(page.run("chat")).to_have_attribute("data-whole", "1")
+    chat = await page.at("#chat .live").get_attribute("data-group")
+    get = page.page.request.get
+    exported = await (await get(f"{attached.address}/kimi/chats/{chat}/export.json")).text()
+    assert json.loads(exported)["messages"][0] == message
+    assert f"![]({url})" in await (await get(f"{attached.address}/kimi/chats/{chat}/export.md")).text()
+
+    # The page needs no server: it is opened as a file's content, without a network.
+    html = await (await get(f"{attached.address}/kimi/chats/{chat}/export.html")).text()
+    assert "kimi/images" not in html
+    alone = await page.page.context.new_page()
+    await alone.set_content(html)
+    assert await alone.locator(".shown-images img").evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") == 50
+    await alone.close()
+
+    answer = await page.page.request.post(f"{attached.address}/kimi/chats/import", data=exported)
+    await page.page.evaluate("(chat) => window.kimi.show(chat)", (await answer.json())["chat"])
+    await expect(page.run("chat").locator(".imported")).to_be_visible()
+    await expect(page.run("chat").locator(".shown-images img")).to_have_count(1)
+    messages = await sent(page, scripted, "And now?")
+    assert messages[0] == message
+
+    await page.page.get_by_role("radio", name="Raw prompt").click()
+    await page.at("#raw-render").click()
+    await expect(page.at("#raw-input textarea")).to_have_value(re.compile("Which colour\\?.*And now\\?", re.S))
+    await expect(page.at("#raw-notice")).to_have_text("Images left out: 1. A raw prompt is text; only a chat can show the model an image.")
+    broken = json.dumps([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}])
+    answer = await page.page.request.post(f"{attached.address}/kimi/chats/import", data=broken)
+    assert answer.status == 422 and "no image that can be read" in (await answer.json())["html"]
 
 
 async def test_a_video_is_refused_early_and_so_is_what_only_says_that_it_is_an_image(page: DemoPage) -> None:

@@ -39,6 +39,20 @@ def test_the_messages_are_openais_and_nothing_else() -> None:
     assert read(json.dumps(value["messages"])).turns == [Turn("q", "t", "a"), Turn("unanswered")]
 
 
+def test_images_are_part_of_the_file_and_come_back() -> None:
+    urls = ("data:image/png;base64,AAAA", "data:image/jpeg;base64,BBBB")
+    known = Transcript("T", [Turn("what?", "", "a", images=urls), Turn("", "", "b", images=urls[:1])])
+    messages = json.loads(as_json(known))["messages"]
+    assert messages[0]["content"] == [
+        *({"type": "image_url", "image_url": {"url": url}} for url in urls),
+        {"type": "text", "text": "what?"},
+    ]
+    assert messages[2]["content"] == [{"type": "image_url", "image_url": {"url": urls[0]}}]
+    assert read(as_json(known)) == known
+    text = as_markdown(known, **HEADINGS).decode()
+    assert f"## You\n\n![]({urls[0]})\n\n![]({urls[1]})\n\nwhat?\n\n## Model\n\na\n\n## You\n\n![]({urls[0]})\n\n## Model" in text
+
+
 def test_half_a_surrogate_pair_is_written_and_read() -> None:
     data = as_json(Transcript("T", [Turn("q", "", "\ud83d half")]))
     assert b"\\ud83d half" in data
@@ -60,16 +74,35 @@ def test_other_programs_shapes_are_read() -> None:
 @pytest.mark.parametrize(
     ("messages", "code", "params"),
     [
-        ([{"role": "user"}, {"role": "bot", "content": "y"}], "chat_import.message", {"index": "0", "problem": "content: no text"}),
+        (
+            [{"role": "user"}, {"role": "bot", "content": "y"}],
+            "chat_import.field",
+            {"index": "0", "place": "content", "problem": "no text"},
+        ),
         (
             [{"role": "user", "content": "x"}, {"role": "bot"}],
-            "chat_import.message",
-            {"index": "1", "problem": "role: Input should be 'system', 'user' or 'assistant'"},
+            "chat_import.field",
+            {"index": "1", "place": "role", "problem": "must be system, user or assistant"},
         ),
         (
             [{"role": "user", "content": [{"type": "text"}]}],
-            "chat_import.message",
-            {"index": "0", "problem": "content.0.text: Field required"},
+            "chat_import.field",
+            {"index": "0", "place": "content.0.text", "problem": "it is missing"},
+        ),
+        (
+            [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://e.invalid/x.png"}}]}],
+            "chat_import.field",
+            {"index": "0", "place": "content.0.image_url.url", "problem": "only images that are part of the file are taken"},
+        ),
+        (
+            [{"role": "user", "content": [{"type": "audio", "audio": "x"}]}],
+            "chat_import.field",
+            {"index": "0", "place": "content.0", "problem": "only text and images are taken"},
+        ),
+        (
+            [{"role": "user", "content": 7}],
+            "chat_import.field",
+            {"index": "0", "place": "content", "problem": "text is needed"},
         ),
         (
             ["hello"],

@@ -59,23 +59,23 @@ def test_what_the_fields_say_is_what_is_sent() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
-        ("max_tokens", None, "parameters.field"),
-        ("max_tokens", 0, "parameters.field"),
-        ("max_tokens", 1.5, "parameters.field"),
-        ("temperature", None, "parameters.field"),
-        ("temperature", 2.1, "parameters.field"),
-        ("temperature", float("nan"), "parameters.field"),
-        ("top_p", 0, "parameters.field"),
-        ("top_k", "-1", "parameters.field"),
-        ("min_p", "1.1", "parameters.field"),
-        ("seed", "-1", "parameters.field"),
-        ("seed", "abc", "parameters.field"),
-        ("seed", "1.5", "parameters.field"),
-        ("top_k", "9" * 40, "parameters.field"),
-        ("stop", "x" * 201, "parameters.field"),
-        ("stop", "\n".join("abcdefghijklmnopq"), "parameters.field"),
-        ("presence_penalty", "3", "parameters.field"),
-        ("repetition_penalty", "0", "parameters.field"),
+        ("max_tokens", None, "parameters.number"),
+        ("max_tokens", 0, "parameters.at_least"),
+        ("max_tokens", 1.5, "parameters.whole"),
+        ("temperature", None, "parameters.number"),
+        ("temperature", 2.1, "parameters.at_most"),
+        ("temperature", float("nan"), "parameters.number"),
+        ("top_p", 0, "parameters.above"),
+        ("top_k", "-1", "parameters.at_least"),
+        ("min_p", "1.1", "parameters.at_most"),
+        ("seed", "-1", "parameters.at_least"),
+        ("seed", "abc", "parameters.number"),
+        ("seed", "1.5", "parameters.whole"),
+        ("top_k", "9" * 40, "parameters.below"),
+        ("stop", "x" * 201, "parameters.too_long"),
+        ("stop", "\n".join("abcdefghijklmnopq"), "parameters.too_many"),
+        ("presence_penalty", "3", "parameters.at_most"),
+        ("repetition_penalty", "0", "parameters.above"),
         ("json_schema", "{", "schema.not_json"),
         ("json_schema", '{"type": "x"}', "schema.invalid"),
     ],
@@ -85,6 +85,21 @@ def test_a_bad_value_is_named_by_its_field(name: str, value: Any, code: str) -> 
     assert found is not None and found.code == code and found.params.get("field", name) == name
     with pytest.raises(Failure):
         Panel.chosen([True, DEFAULT_PRESET, *(shown(DEFAULT_PRESET) | {name: value}).values()])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "english", "chinese"),
+    [
+        ("max_tokens", 4.5, 'max_tokens: "4.5" cannot be used (a whole number is needed).', "max_tokens：“4.5”不可用（需要填整数）。"),
+        ("top_p", 3, 'top_p: "3" cannot be used (it must be at most 1).', "top_p：“3”不可用（不能大于 1）。"),
+        ("seed", "x", 'seed: "x" cannot be used (a number is needed).', "seed：“x”不可用（需要填数字）。"),
+        ("json_schema", "{", "a name in double quotes is missing", "缺少用双引号括起来的名称"),
+    ],
+)
+def test_it_is_said_in_words_of_our_own_and_in_chinese(name: str, value: Any, english: str, chinese: str) -> None:
+    found = problem(BY_NAME[name], value)
+    assert found is not None and english in texts("en").sentence(found)
+    assert chinese in texts("zh").sentence(found) and "Input" not in texts("zh").sentence(found)
 
 
 def test_an_unknown_preset_is_named() -> None:

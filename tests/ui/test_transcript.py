@@ -45,11 +45,18 @@ class Tags(HTMLParser):
             self.text += data
 
 
+IMAGE = "data:image/png;base64,AAAA"
+
+
 def page(*events: Event, title: str = "A title", system: str = "", settings: Settings = ATTACHED) -> str:
     now = datetime(2026, 11, 30, 16, 0, tzinfo=UTC)
     run = Run(owner="me", kind="chat", title="t", entries=[Timed(i / 2, event) for i, event in enumerate(events)])
     conversation = Conversation("c" * 32, "me", title, now, now, leaf=run.id, system=system)
-    return as_page(transcript(conversation, [run], settings, texts()), [run], texts()).decode()
+
+    def image_url(image: str) -> str | None:
+        return IMAGE if image == "here" else None
+
+    return as_page(transcript(conversation, [run], settings, texts(), image_url), [run], texts(), image_url).decode()
 
 
 def reply(thought: str, answer: str, question: str = "hi") -> list[Event]:
@@ -89,6 +96,15 @@ def test_hostile_text_does_nothing() -> None:
     assert not [value for name, value in seen.attributes if name in ("href", "src") and (value or "").lower().startswith("javascript")]
     assert seen.text.count("<script>alert(1)</script>") == 6  # title twice, system, question, thought, answer: as text
     assert "$title" in seen.text
+
+
+def test_images_are_in_the_page_and_one_that_is_gone_leads_nowhere() -> None:
+    asked = Asked("What is this?", {"images": ["here", "gone"]})
+    seen = Tags(page(asked, RoundStarted(0), AnswerDelta("A dot."), Finished("stop"), Ended("done")))
+    assert seen.tags.count("img") == 2
+    assert [value for name, value in seen.attributes if name == "src"] == [IMAGE]
+    assert not [value for name, value in seen.attributes if name == "href"]
+    assert "Image 2 of 2" in [value for name, value in seen.attributes if name == "alt"]
 
 
 def test_nothing_is_fetched() -> None:

@@ -273,9 +273,9 @@
     announce();
     refill();
     // A message that was taken back goes where it can be changed and sent again.
-    if (detail.act === "chat_unqueue" && input() && !input().value) {
-      write(detail.button.closest(".queued").querySelector(".bubble").textContent);
-      input().focus();
+    if (detail.act === "chat_unqueue") {
+      giveBack(detail.button.closest(".queued").querySelector(".bubble").textContent);
+      input()?.focus();
     }
   });
 
@@ -297,11 +297,28 @@
     return caught;
   }
 
-  function sending(text) {
+  let line = Promise.resolve(); // one after the other, so that they stay in order
+
+  function send(text, values) {
     const sent = fresh().shift()?.text ?? text;
     const now = input()?.value ?? "";
     if (now.startsWith(sent)) write(now.slice(sent.length)); // else something new stands there already, not yet sent
-    return [kimi.opened(), sent];
+    const chat = kimi.opened();
+    line = line.then(async () => {
+      if (!(await act("chat_send", { chat, text: sent, values }))) return giveBack(sent);
+      kimi.refresh("chat", true);
+      document.dispatchEvent(new CustomEvent("kimi:sent"));
+    });
+  }
+
+  // A message that could not be sent, before what has been typed since.
+  function giveBack(text) {
+    const since = input()?.value ?? "";
+    write(since && text ? `${text}\n${since}` : text || since);
+  }
+
+  async function stop() {
+    await kimi.post("chat", "chat_stop", { chat: kimi.opened() });
   }
 
   document.addEventListener("keydown", (event) => {
@@ -311,7 +328,7 @@
 
   Object.assign(kimi, {
     begin: () => show(""),
-    sending,
-    sent: () => { kimi.refresh("chat", true); announce(); },
+    send,
+    stop,
   });
 })();

@@ -122,4 +122,6 @@
   }, true);
 
   document.addEventListener("kimi:start", ({ detail }) => { if (detail.kind === "chat") refresh(); });
+  document.addEventListener("kimi:sent", refresh);
+  document.addEventListener("kimi:act", ({ detail }) => { if (detail.act === "chat_unqueue") refresh(); });
 })();

@@ -117,10 +117,10 @@
     const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : "", language: document.documentElement.lang || "" });
     const stream = new EventSource(`kimi/live/${kind}?${query}`);
     streams.set(kind, stream);
-    heard(stream);
-    stream.addEventListener("start", (message) => { heard(stream); start(kind, JSON.parse(message.data)); });
-    stream.addEventListener("message", (message) => { heard(stream); patch(kind, JSON.parse(message.data)); });
-    stream.addEventListener("beat", () => heard(stream));
+    stream.begun = Date.now();
+    stream.addEventListener("start", (message) => { heard(kind, stream); start(kind, JSON.parse(message.data)); });
+    stream.addEventListener("message", (message) => { heard(kind, stream); patch(kind, JSON.parse(message.data)); });
+    stream.addEventListener("beat", () => heard(kind, stream));
     stream.addEventListener("whole", (message) => { const run = byId(`holder-${JSON.parse(message.data)}`); if (run) run.dataset.whole = "1"; });
     stream.addEventListener("end", () => {
       stream.close();
@@ -136,14 +136,22 @@
     });
   }
 
-  // A connection can die without a word (a laptop that slept, a proxy that forgot it). The app speaks at least every 15 s.
+  // A connection can die without a word (a laptop that slept, a proxy that forgot it). The app speaks at least every 15 s, and at
+  // once on a new stream: where it does not, the browser has most likely taken up another dead connection.
   const SILENCE_MS = 35000;
+  const FIRST_WORD_MS = 5000;
+  const patience = new Map(); // kind -> milliseconds for the first word; grows, since a busy app may just be slow
 
-  function heard(stream) { stream.heard = Date.now(); }
+  function heard(kind, stream) {
+    stream.heard = Date.now();
+    patience.delete(kind);
+  }
 
   setInterval(() => {
     for (const [kind, stream] of streams) {
-      if (Date.now() - stream.heard < SILENCE_MS) continue;
+      const allowed = stream.heard ? SILENCE_MS : patience.get(kind) || FIRST_WORD_MS;
+      if (Date.now() - (stream.heard || stream.begun) < allowed) continue;
+      if (!stream.heard) patience.set(kind, Math.min(2 * allowed, SILENCE_MS));
       holder(kind)?.classList.add("away");
       follow(kind);
     }
@@ -225,7 +233,7 @@
     let wait = 200; // until Gradio has put the header in place
     if (shown) {
       try {
-        const answer = await fetch("kimi/badge", { cache: "no-store" });
+        const answer = await fetch("kimi/badge", { cache: "no-store", signal: AbortSignal.timeout(15000) });
         if (!answer.ok) throw new Error(answer.status);
         const { html, settled } = await answer.json();
         if (shown.dataset.shown !== html) { shown.innerHTML = html; shown.dataset.shown = html; revive(shown); }
@@ -279,12 +287,15 @@
   // What the server answers, or null after a failure, which the tab's notice shows then.
   async function post(kind, act, given) {
     try {
-      const answer = await fetch(`kimi/act/${act}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) });
+      const answer = await fetch(`kimi/act/${act}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given), signal: AbortSignal.timeout(60000) });
       const told = await answer.json();
       notice(kind, answer.ok ? "" : told.html);
       return answer.ok ? told : null;
     } catch {
-      return null; // the server is away: the box says so
+      const told = Object.assign(document.createElement("div"), { className: "notice", textContent: byId("header").dataset.away });
+      told.dataset.kind = "error";
+      notice(kind, told.outerHTML);
+      return null;
     }
   }
 

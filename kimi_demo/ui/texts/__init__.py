@@ -1,5 +1,6 @@
 """Every string a person reads on the page, by key, one TOML file per language."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +27,13 @@ class Texts:
         """(what happened, what to do) of a `Failure` or `Failed`. A code from another version of the program is shown as it is."""
         if f"failure.{code}.what" not in self.strings:
             code, params = "unexpected", {"error": f"{code} {params}"}
+        if "problem" in params:
+            params = params | {"problem": self.problem(params["problem"])}
         return self.say(f"failure.{code}.what", **params), self.say(f"failure.{code}.hint", **params)
+
+    def problem(self, words: str) -> str:
+        """What is wrong, where a parser said it in English or we did in short: from the table `problem`, by its words; else as it is."""
+        return self.strings.get("problem." + re.sub(r"\W+", "_", words.lower()).strip("_"), words)
 
     def sentence(self, failure: Failure) -> str:
         """Both as one line, for a terminal."""

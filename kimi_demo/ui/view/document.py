@@ -71,6 +71,10 @@ class Document:
     def html(self) -> str:
         return self._root.content()
 
+    def walk(self) -> Iterator[Element]:
+        """Every element, to be changed."""
+        return self._root.walk()
+
     def _learn(self, element: Element) -> None:
         for each in element.walk():
             identity = each.attributes.get("id")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from kimi_demo.runs.conversations import Conversation, Queued
+from kimi_demo.ui.attachments import shown_html
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button, button, icon
 
@@ -77,7 +78,8 @@ def _queued(conversation: Conversation, message: Queued, texts: Texts, *, going:
     back = act_button("chat", "chat_unqueue", say("turn.take_back"), plain=True, chat=conversation.id, message=message.id)
     send = act_button("chat", "chat_send_waiting", say("turn.send_now"), chat=conversation.id) if first and not going else ""
     words = say("turn.waiting" if going else "turn.held")
-    bubble = f'<div class="question" dir="auto"><div class="bubble">{escape(message.text)}</div></div>'
+    images = shown_html(message.parameters, texts)
+    bubble = f'<div class="question" dir="auto">{images}<div class="bubble">{escape(message.text)}</div></div>'
     return (
         f'<div class="queued" data-message="{message.id}">{bubble}'
         f'<div class="queued-state"><span class="meta">{escape(words)}</span>{send}{back}</div></div>'
