@@ -5,9 +5,9 @@ from html import escape
 
 from kimi_demo.dialect.events import Asked, BatchProgress, BatchStarted, Ended, Failed, Phase, RowFinished, Timed
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.json_text import clipped
 from kimi_demo.ui.view.notice import failure_html, notice_html
 from kimi_demo.ui.view.patch import Patch, add_html, set_html, set_state, spinner
-from kimi_demo.ui.view.round_view import clipped
 from kimi_demo.ui.view.words import phase_words, seconds_html
 
 
