@@ -66,6 +66,11 @@ class Journal:
             raise
         return journal
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file that are settled; what lies behind them may be taken back."""
+        return self._end
+
     def append(self, results: Sequence[Result]) -> None:
         """Returns when all of them are on disk. May be called from any thread, one call at a time.
 

@@ -63,7 +63,7 @@ def preview(rows: Iterable[Row], renderer: Renderer, *, thinking: bool) -> list[
     return found
 
 
-def too_long(rows: Iterable[Row | BadRow], renderer: Renderer, *, limit: int, thinking: bool) -> Iterator[BadRow]:
+def long_rows(rows: Iterable[Row | BadRow], renderer: Renderer, *, limit: int, thinking: bool) -> Iterator[tuple[Row, Failure]]:
     """The rows that leave no room for an answer in a context of `limit` tokens.
 
     Few have to be counted: a token is at least one byte long, so that most rows are seen to fit at a glance.
@@ -73,7 +73,13 @@ def too_long(rows: Iterable[Row | BadRow], renderer: Renderer, *, limit: int, th
             continue
         (seen,) = preview([row], renderer, thinking=thinking)
         if seen.tokens is not None and seen.tokens >= limit:
-            yield BadRow(row.line, Failure("batch.prompt_too_long", tokens=seen.tokens, limit=limit))
+            yield row, Failure("batch.prompt_too_long", tokens=seen.tokens, limit=limit)
+
+
+def too_long(rows: Iterable[Row | BadRow], renderer: Renderer, *, limit: int, thinking: bool) -> Iterator[BadRow]:
+    """`long_rows` as rows that cannot be run."""
+    for row, failure in long_rows(rows, renderer, limit=limit, thinking=thinking):
+        yield BadRow(row.line, failure)
 
 
 def _most_tokens(messages: list[Message]) -> int:

@@ -8,6 +8,10 @@ import gradio as gr
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from kimi_demo.batch_drafts import Drafts
+from kimi_demo.batch_engines import BatchEngines
+from kimi_demo.batch_queue import Batches
+from kimi_demo.batches.shelf import Shelf
 from kimi_demo.chats import Chats
 from kimi_demo.dialect.conversation import ChatRequest
 from kimi_demo.engines.accelerators import Lease
@@ -46,7 +50,8 @@ class Application:
     async def aclose(self) -> None:
         """Stops all runs, then the engines, then the store; each even if the one before fails."""
         services = self.services
-        for step in (services.chats.aclose, services.registry.aclose, services.chat_engine.stop, services.offline.close):
+        runs = (services.batches.aclose, services.chats.aclose, services.registry.aclose)
+        for step in (*runs, services.chat_engine.stop, services.offline.close):
             try:
                 await step()
             except Exception:
@@ -73,6 +78,11 @@ async def build(settings: Settings, access: Access) -> Application:
     async def reply(run: Run, request: ChatRequest) -> None:
         await chat(run, engine, request, attachments.expanded)
 
+    offline = OfflineEngine(offline_launch, guardian)
+    shelf = Shelf(settings.data / "batches")
+    await asyncio.to_thread(shelf.recover)
+    batch_engines = BatchEngines(settings, folder, offline, engine, lease)
+
     services = Services(
         settings=settings,
         texts=words,
@@ -82,8 +92,9 @@ async def build(settings: Settings, access: Access) -> Application:
         chats=Chats(registry, reply, max_prompt_chars=settings.max_prompt_chars),
         attachments=attachments,
         chat_engine=engine,
-        offline=OfflineEngine(offline_launch, guardian),
+        offline=offline,
         lease=lease,
+        batches=Batches(shelf, Drafts(shelf, batch_engines, settings), batch_engines),
         people=People(),
     )
     blocks = await asyncio.to_thread(page.build, services)

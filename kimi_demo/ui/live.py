@@ -4,7 +4,6 @@ Its messages: `start` (what the box must hold; again when that changes), unnamed
 will not change any more) and `end` (nothing is being written: the browser closes the connection, since idle tabs must hold none).
 """
 
-import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from itertools import takewhile
@@ -17,9 +16,9 @@ from kimi_demo.runs.run import Run
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.examples import empty_state
 from kimi_demo.ui.questions import Placed, arranged
+from kimi_demo.ui.sse import as_event as _message
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
-from kimi_demo.ui.view.batch_view import BatchView
 from kimi_demo.ui.view.notice import failure_html
 from kimi_demo.ui.view.patch import Patch, set_html
 from kimi_demo.ui.view.raw_view import RawView
@@ -28,8 +27,9 @@ from kimi_demo.ui.view.run_view import RunView
 from kimi_demo.ui.view.tool_run_view import holder_html, tools_view
 from kimi_demo.ui.view.turn_view import TAIL, Turn, tail_html, versions_html
 
-Kind = Literal["chat", "tools", "batch", "raw"]
-KINDS: tuple[Kind, ...] = ("chat", "tools", "batch", "raw")
+Kind = Literal["chat", "tools", "raw"]
+KINDS: tuple[Kind, ...] = ("chat", "tools", "raw")
+"""The batch tab has a stream of its own: batch_live.py."""
 
 INTERVAL_S = 0.05
 """Shortest time between two messages of one stream."""
@@ -38,7 +38,7 @@ INTERVAL_PER_STREAM_S = 0.004
 KEEP_ALIVE_S = 15.0
 """Proxies close connections that are silent for long."""
 
-View = RunView | BatchView | RawView | RepeatView
+View = RunView | RawView | RepeatView
 
 
 class Live:
@@ -64,7 +64,7 @@ class Live:
         yield _message(None, name="end")
 
     async def _group(self, owner: str, kind: Kind, group: str, after: str) -> AsyncIterator[str]:
-        """The visitor's current tool questions, or their latest batch or raw completion."""
+        """The visitor's current tool questions, or their latest raw completion."""
         current = await self._desk.group(owner, kind)
         runs = await self._desk.runs(owner, kind)
         placed = arranged(runs, self._desk.chosen(owner)) if kind == "tools" else [Placed(run, run.id, [run.id]) for run in runs[-1:]]
@@ -83,7 +83,7 @@ class Live:
     def _view(self, kind: Kind, placed: Placed) -> View:
         if kind == "tools":
             return tools_view(placed, self._texts)
-        return BatchView(placed.run.id, self._texts) if kind == "batch" else RawView(placed.run.id, self._texts)
+        return RawView(placed.run.id, self._texts)
 
     async def _chat(self, owner: str, opened: str, after: str) -> AsyncIterator[str]:
         """A conversation, and whatever is added to it while something is being written."""
@@ -182,10 +182,3 @@ class Live:
 
 def _skeletons(runs: Sequence[Run], views: Sequence[View]) -> str:
     return "".join(f'<div id="holder-{run.id}" data-run="{run.id}">{view.skeleton()}</div>' for run, view in zip(runs, views, strict=True))
-
-
-def _message(data: object, *, name: str = "") -> str:
-    """One server-sent event. JSON holds no bare line break, so one `data:` line is enough; half a surrogate pair stays as its escape."""
-    head = f"event: {name}\n" if name else ""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace").decode()
-    return f"{head}data: {text}\n\n"

@@ -8,9 +8,9 @@ from kimi_demo.ui import api, batch_tab, chat_tab, tools_tab
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
-SCRIPTS = ("live", "chat", "parameters", "request", "images", "raw", "tools")
+SCRIPTS = ("live", "chat", "parameters", "request", "images", "raw", "tools", "batch")
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "tools")
+SHEETS = ("page", "thinking", "tools", "batch")
 
 
 def build(services: Services) -> gr.Blocks:

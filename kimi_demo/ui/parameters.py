@@ -120,6 +120,11 @@ def needed(field: str, value: Any) -> Any:
     return value
 
 
+def optional(name: str, text: str) -> int | float | None:
+    """The number in a field that may be empty: None then. Raises Failure("parameters.field")."""
+    return _number_in(name, text.strip()) if text.strip() else None
+
+
 def _checked(preset: str, changes: dict[str, Any]) -> Sampling:
     if preset not in PRESETS:
         raise Failure("parameters.preset", name=preset, known=", ".join(PRESETS))

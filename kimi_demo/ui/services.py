@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kimi_demo.batch_queue import Batches
 from kimi_demo.chats import Asking as ToAsk
 from kimi_demo.chats import Chats
 from kimi_demo.dialect.conversation import ChatRequest, Message, user
@@ -51,6 +52,7 @@ class Services:
     chat_engine: ChatEngine
     offline: OfflineEngine
     lease: Lease
+    batches: Batches
     people: People
 
     def start_alone(self, owner: str, message: str, sampling: Sampling, *, thinking: bool, kind: str) -> Run:
@@ -128,7 +130,7 @@ class Services:
         *,
         thinking: bool,
         takeover: bool = False,
-        kind: str = "batch",
+        kind: str,
     ) -> Run:
         """All `prompts` through the in-process engine. Raises Failure when there is none, or one cannot be sent."""
         require_vllm()

@@ -83,8 +83,9 @@ async def test_another_visitor_sees_nothing_of_it(page: DemoPage, attached: Demo
     await expect(other.at("#chat .empty")).to_be_visible()
     await expect(other.at("#chat [data-run]")).to_have_count(0)
     run_id = await page.run("chat").get_attribute("data-run")
-    assert (await other.page.request.get(f"{attached.address}/kimi/export/{run_id}.jsonl")).status == 404
-    assert (await page.page.request.get(f"{attached.address}/kimi/export/{run_id}.jsonl")).status == 200
+    text = f"{attached.address}/kimi/chats/copy/{run_id}?what=answer"
+    assert (await other.page.request.get(text)).status == 404
+    assert (await page.page.request.get(text)).status == 200
     await other.close()
 
 
@@ -204,9 +205,14 @@ async def test_without_vllm_only_the_batch_tab_says_what_it_misses(scripted: Scr
         await page.idle("chat")
         await begun_tools(page)
         await page.tab("Batch")
-        await page.at("#batch-prompts textarea").fill("hello")
+        await page.at("#batch-prompts textarea").fill("[[reasoning]] hello")
+        await page.at("#batch-engine input[value=offline]").check()
+        await expect(page.at("#batch-engine-note")).to_contain_text("vLLM is not installed")
         await page.at("#batch-run").click()
         await expect(page.at("#batch-notice")).to_contain_text("vLLM is not installed")
+        await page.at("#batch-engine input[value=server]").check()
+        await page.at("#batch-run").click()
+        await expect(page.at("#batch-results")).to_contain_text("1 of 1 rows")
         await page.close()
 
 

@@ -114,7 +114,7 @@
     const whole = [...box.querySelectorAll(":scope > [data-run]")].filter((each) => each.dataset.whole);
     const ids = box.dataset.group ? whole.map((each) => each.dataset.run) : [];
     const after = kind === "tools" ? ids.join(".") : ids.at(-1) || ""; // of questions, any may be replaced by another version of it
-    const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : "", language: document.documentElement.lang || "" });
+    const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : kind === "batch" ? window.kimi.batch?.opened() || "" : "", language: document.documentElement.lang || "" });
     const stream = new EventSource(`kimi/live/${kind}?${query}`);
     streams.set(kind, stream);
     stream.begun = Date.now();
@@ -216,6 +216,7 @@
         if (element) apply[what](element, argument);
       }
     });
+    tell("patch", { kind });
   }
 
   // The style sheet shows Send or Stop by this.
@@ -321,7 +322,8 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
-    const shown = KINDS.find((kind) => holder(kind)?.offsetParent && document.documentElement.getAttribute(`data-${kind}`) === "running");
+    // Not a batch: an afternoon's work is not ended by leaving its search field.
+    const shown = KINDS.find((kind) => kind !== "batch" && holder(kind)?.offsetParent && document.documentElement.getAttribute(`data-${kind}`) === "running");
     if (shown) byId(`${shown}-stop`)?.click();
   });
 

@@ -1,121 +1,269 @@
-"""A batch: its progress, and a table to which each row is added as it finishes."""
+"""The list of batches, and the opened one: how far it is, how it ended, and what can be done with it. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
-from kimi_demo.dialect.events import Asked, BatchProgress, BatchStarted, Ended, Failed, Phase, RowFinished, Timed
+from kimi_demo.batches.finished import ORDERS, SHOWS
+from kimi_demo.batches.progress import Progress
+from kimi_demo.batches.shelf import Entry
+from kimi_demo.batches.writing import ENDINGS
+from kimi_demo.dialect.events import Phase
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.sampling import PRESETS
+from kimi_demo.engines.accelerators import Holder
 from kimi_demo.ui.texts import Texts
-from kimi_demo.ui.view.json_text import clipped
+from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.notice import failure_html, notice_html
-from kimi_demo.ui.view.patch import Patch, add_html, set_html, set_state, spinner
+from kimi_demo.ui.view.patch import spinner
 from kimi_demo.ui.view.words import phase_words, seconds_html
 
+LIST = "batch-list"
+VIEWS = ("rows", "charts", "compare")
 
-class BatchView:
-    """The live view of one batch run in the element `run-{run_id}`."""
 
-    def __init__(self, run_id: str, texts: Texts) -> None:
-        self.run_id = run_id
-        self.key = f"run-{run_id}"
-        self._texts = texts
-        self._phase = phase_words(Phase("waiting"), texts)
-        self._rows = 0
-        self._finished = 0
-        self._progress = BatchProgress(0, 0, 0, 0)
-        self._row_tokens = 0
-        self._failed: Failed | None = None
-        self._ended: Ended | None = None
-        self._at = 0.0
-        self._started_at: float | None = None
+@dataclass(frozen=True)
+class Standing:
+    """One batch as it stands. phase: what its engine does before the first row, `phase_s` seconds long; ahead: batches before it in line.
 
-    def skeleton(self) -> str:
-        columns = ("row", "prompt", "thought", "answer", "finish", "tokens")
-        heads = "".join(f"<th>{escape(self._texts.say(f'batch.column.{name}'))}</th>" for name in columns)
-        key = self.key
-        table = f'<table><thead><tr>{heads}</tr></thead><tbody id="{key}-rows"></tbody></table>'
-        return (
-            f'<article class="batch" id="{key}" data-state="running"><div id="{key}-head"></div><div id="{key}-ending"></div>'
-            f'<div class="table-scroll" tabindex="0">{table}</div></article>'
-        )
+    versions: over the same rows, itself among them; stops: who would have to give up the GPUs for it now; operator: who looks.
+    """
 
-    def take(self, entries: Iterable[Timed]) -> list[Patch]:
-        found: list[Patch] = []
-        rows: list[str] = []
-        for timed in entries:
-            self._at = timed.at
-            match timed.event:
-                case RowFinished() as row:
-                    self._finished += 1
-                    self._row_tokens += row.completion_tokens
-                    rows.append(self._row(row))
-                case BatchStarted(rows=count):
-                    self._rows, self._phase, self._started_at = count, "", timed.at
-                case BatchProgress() as progress:
-                    self._progress = progress
-                case Phase() as phase:
-                    self._phase = phase_words(phase, self._texts)
-                case Failed() as failed:
-                    self._failed = failed
-                case Ended() as ended:
-                    self._ended = ended
-                case Asked(parameters=parameters):
-                    self._rows = int(parameters.get("rows", 0))
-                case _:
-                    pass
-        if rows:
-            found.append(add_html(f"{self.key}-rows", "".join(rows)))
-        if self._ended is not None:
-            found += [set_html(f"{self.key}-ending", self._ending(self._ended)), set_state(self.key, self._ended.state)]
-        found.append(set_html(f"{self.key}-head", self._head()))
-        return found
+    entry: Entry
+    progress: Progress
+    phase: Phase | None = None
+    phase_s: float = 0.0
+    ahead: int = 0
+    versions: tuple[Entry, ...] = ()
+    stops: Holder | None = None
+    operator: bool = False
 
-    def _head(self) -> str:
-        texts = self._texts
-        running = self._ended is None
-        share = 100 * self._finished / self._rows if self._rows else 0
-        tokens = max(self._progress.generated_tokens, self._row_tokens)
-        parts = [texts.say("batch.rows_done", done=self._finished, total=self._rows), texts.say("batch.tokens", count=tokens)]
-        seconds = self._at - (self._started_at or 0.0)
-        if self._started_at is not None and seconds > 0.5 and tokens:
-            parts.append(texts.say("batch.speed", rate=f"{tokens / seconds:.1f}"))
-        if running and self._started_at is not None:
-            parts.append(texts.say("batch.running", running=self._progress.running, waiting=self._progress.waiting))
-        phase = ""
-        if self._phase and running:
-            ticking = seconds_html(self._at, texts, running=True)
-            phase = f'<div class="phase" role="status">{spinner(escape(self._phase), ticking)}</div>'
-        export = ""
-        if self._finished:
-            export = f'<a class="export" href="kimi/export/{self.run_id}.jsonl" download>{escape(texts.say("batch.download"))}</a>'
-        figures = "".join(f"<span>{escape(part)}</span>" for part in parts)
-        bar = f'<progress max="100" value="{share:.1f}" aria-label="{escape(parts[0])}"></progress>'
-        return f'{phase}{bar}<div class="numbers">{figures}{export}</div>'
 
-    def _row(self, row: RowFinished) -> str:
-        texts = self._texts
-        if row.error is not None:
-            what, hint = texts.failure(row.error, row.error_params)
-            cells = f'<td colspan="3" class="row-error">{escape(what)} {escape(hint)}</td>'
-        else:
-            thought = "–" if row.reasoning is None else self._folded(row.reasoning)
-            cut = row.finish_reason == "length" and not row.answer.strip()
-            answer = (
-                f"<em>{escape(texts.say('batch.cut_off_in_thought'))}</em>"
-                if cut
-                else f'<div class="cell">{escape(clipped(row.answer))}</div>'
-            )
-            cells = f'<td>{thought}</td><td dir="auto">{answer}</td><td><code>{escape(row.finish_reason or "–")}</code></td>'
-        prompt = f'<td dir="auto"><div class="cell">{escape(clipped(row.prompt))}</div></td>'
-        tokens = f'<td class="count">{row.prompt_tokens} + {row.completion_tokens}</td>'
-        return f'<tr data-row="{row.index}"><td class="count">{row.index + 1}</td>{prompt}{cells}{tokens}</tr>'
+def key(batch: str) -> str:
+    return f"batch-{batch}"
 
-    def _folded(self, thought: str) -> str:
-        title = self._texts.say("batch.thought_characters", count=len(thought))
-        return f'<details><summary>{escape(title)}</summary><div class="cell" dir="auto">{escape(clipped(thought))}</div></details>'
 
-    def _ending(self, ended: Ended) -> str:
-        if self._failed is not None:
-            return failure_html(self._failed, self._texts)
-        if ended.state in ("stopped", "interrupted"):
-            return notice_html("info", self._texts.say(f"batch.{ended.state}", done=self._finished, total=self._rows))
+def frame(entry: Entry, texts: Texts) -> str:
+    """The opened batch, empty: `parts` fill it, assets/batch.js the table below."""
+    name = key(entry.id)
+    say = texts.say
+    views = "".join(
+        f'<button type="button" role="tab" data-batch-view="{view}" aria-selected="{"true" if view == "rows" else "false"}">'
+        f"{escape(say(f'batch_page.view.{view}'))}</button>"
+        for view in VIEWS
+    )
+    shows = "".join(f'<option value="{show}">{escape(say(f"batch_page.show.{show}"))}</option>' for show in SHOWS)
+    orders = "".join(f'<option value="{order}">{escape(say(f"batch_page.order.{order}"))}</option>' for order in ORDERS)
+    search = escape(say("batch_page.search"))
+    inside = ("title", "figures", "ending", "actions", "again")
+    parts = "".join(f'<div id="{name}-{part}" class="batch-{part}"></div>' for part in inside)
+    return (
+        f'<div data-run="{entry.id}" id="holder-{entry.id}">'
+        f'<article class="batch" id="{name}" data-batch="{entry.id}" data-state="">{parts}'
+        f'<span id="{name}-version" class="batch-version" hidden></span>'
+        f'<div class="batch-views" role="tablist">{views}</div><div class="batch-tools">'
+        f'<select data-batch-show aria-label="{escape(say("batch_page.show.label"))}">{shows}</select>'
+        f'<select data-batch-order aria-label="{escape(say("batch_page.order.label"))}">{orders}</select>'
+        f'<input type="search" data-batch-search placeholder="{search}" aria-label="{search}" maxlength="200"></div>'
+        f'<div class="batch-body">{table_frame(texts)}</div></article></div>'
+    )
+
+
+def table_frame(texts: Texts) -> str:
+    columns = ("row", "prompt", "thought", "answer", "finish", "tokens")
+    heads = "".join(f'<th scope="col">{escape(texts.say(f"batch.column.{name}"))}</th>' for name in columns)
+    return (
+        f'<div class="table-scroll" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody></tbody></table></div>'
+        f'<div class="pager"></div>'
+    )
+
+
+def parts(standing: Standing, texts: Texts) -> dict[str, str]:
+    """Element id → what is in it now."""
+    name = key(standing.entry.id)
+    return {
+        f"{name}-title": _title(standing, texts),
+        f"{name}-figures": _figures(standing, texts),
+        f"{name}-ending": _ending(standing, texts),
+        f"{name}-actions": _actions(standing, texts),
+        f"{name}-again": _again(standing, texts),
+    }
+
+
+def list_html(entries: Sequence[tuple[Entry, Progress]], opened: str, texts: Texts) -> str:
+    """The visitor's batches; "" where there are none."""
+    if not entries:
         return ""
+    items = "".join(_item(entry, progress, opened, texts) for entry, progress in entries)
+    return f'<h3>{escape(texts.say("batch_page.list"))}</h3><ul class="batch-items">{items}</ul>'
+
+
+def _item(entry: Entry, progress: Progress, opened: str, texts: Texts) -> str:
+    title = escape(entry.title)
+    version = f' <span class="badge">{escape(texts.say("batch_page.version", number=entry.version))}</span>' if entry.version > 1 else ""
+    state = texts.say(f"batch_page.state.{entry.state}")
+    count = f"{progress.done:,} / {progress.total:,}"
+    current = ' aria-current="true"' if entry.id == opened else ""
+    dot = f'<span class="dot" data-state="{_dot(entry)}" aria-hidden="true"></span>'
+    return (
+        f'<li><button type="button" data-batch-open="{entry.id}"{current} title="{title}">'
+        f'<span class="batch-item-title" dir="auto">{title}</span>{version}'
+        f'<span class="meta">{dot}{escape(state)} · {count}</span></button></li>'
+    )
+
+
+def _dot(entry: Entry) -> str:
+    if entry.going:
+        return "starting"
+    return "failed" if entry.state in ("failed", "interrupted") else "ready" if entry.state == "done" else "off"
+
+
+def _title(standing: Standing, texts: Texts) -> str:
+    entry, say = standing.entry, texts.say
+    label = escape(say("batch_page.rename"))
+    facts = [
+        say(f"batch_page.engine.{entry.engine}"),
+        say(f"preset.{entry.preset}.label") if entry.preset in PRESETS else entry.preset,
+        say("batch_page.thinking" if entry.thinking else "batch_page.instant"),
+        say("batch_page.limit", count=f"{entry.sampling.max_tokens:,}"),
+        f"{entry.created_at:%Y-%m-%d %H:%M} UTC",
+    ]
+    if entry.bad_rows:
+        facts.append(say("batch_page.left_out", count=f"{entry.bad_rows:,}"))
+    if entry.which is not None:
+        facts.append(say(f"batch_page.which.{entry.which}"))
+    chips = "".join(
+        f'<button type="button" class="act plain" data-batch-open="{one.id}"{" aria-current=true" if one.id == entry.id else ""}>'
+        f"{escape(say('batch_page.version', number=one.version))}</button>"
+        for one in standing.versions
+    )
+    versions = f'<span class="batch-versions">{chips}</span>' if len(standing.versions) > 1 else ""
+    return (
+        f'<div class="batch-name"><input type="text" data-batch-rename="{entry.id}" value="{escape(entry.title)}" aria-label="{label}" '
+        f'title="{label}" maxlength="120" dir="auto">{versions}</div>'
+        f'<div class="fine">{" · ".join(escape(fact) for fact in facts)}</div>'
+    )
+
+
+def _figures(standing: Standing, texts: Texts) -> str:
+    entry, now, say = standing.entry, standing.progress, texts.say
+    share = 100 * now.done / now.total if now.total else 0
+    told = say("batch.rows_done", done=f"{now.done:,}", total=f"{now.total:,}")
+    items = [told]
+    if entry.going:
+        items.append(say("batch.running", running=f"{now.running:,}", waiting=f"{now.waiting:,}"))
+    if now.failed:
+        items.append(say("batch_page.failed", count=f"{now.failed:,}"))
+    if now.cut_off:
+        items.append(say("batch_page.cut_off", count=f"{now.cut_off:,}"))
+    if now.generated_tokens:
+        items.append(say("batch_page.tokens", prompt=f"{now.prompt_tokens:,}", generated=f"{now.generated_tokens:,}"))
+    if entry.state == "running" and now.generated_rate:
+        items.append(say("batch_page.rates", prompt=f"{now.prompt_rate:,.1f}", generated=f"{now.generated_rate:,.1f}"))
+    if entry.state == "running" and now.left_s is not None and now.done < now.total:
+        items.append(say("batch_page.left", time=duration(now.left_s, texts)))
+    phase = ""
+    if entry.state == "queued":
+        words = say("batch_page.in_line", ahead=standing.ahead) if standing.ahead > 1 else say("batch_page.next")
+        phase = f'<div class="phase" role="status">{spinner(escape(words), "")}</div>'
+    elif standing.phase is not None and entry.going:
+        ticking = seconds_html(standing.phase_s, texts, running=True)
+        phase = f'<div class="phase" role="status">{spinner(escape(phase_words(standing.phase, texts)), ticking)}</div>'
+    bar = f'<progress max="100" value="{share:.2f}" aria-label="{escape(told)}"></progress>'
+    return f'{phase}{bar}<div class="numbers">{"".join(f"<span>{escape(item)}</span>" for item in items)}</div>'
+
+
+def duration(seconds: float, texts: Texts) -> str:
+    """In the two largest units: "1 h 5 min"."""
+    whole = max(0, round(seconds))
+    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+    if hours:
+        return texts.say("batch_page.hours", hours=f"{hours:,}", minutes=minutes)
+    return texts.say("batch_page.minutes", minutes=minutes, seconds=rest) if minutes else texts.say("batch_page.seconds", seconds=rest)
+
+
+def _ending(standing: Standing, texts: Texts) -> str:
+    entry, now = standing.entry, standing.progress
+    if entry.failure is not None:
+        told = failure_html(Failure(entry.failure, **entry.failure_params), texts)
+        kept = texts.say("batch_page.kept", done=f"{now.done:,}", total=f"{now.total:,}")
+        return told + ("" if entry.state == "paused" else notice_html("info", kept))
+    if entry.state == "paused":
+        return notice_html("info", texts.say("batch_page.paused", running=now.running))
+    if entry.state in ("stopped", "interrupted"):
+        kind = "info" if entry.state == "stopped" else "warning"
+        return notice_html(kind, texts.say(f"batch.{entry.state}", done=f"{now.done:,}", total=f"{now.total:,}"))
+    return ""
+
+
+def _actions(standing: Standing, texts: Texts) -> str:
+    entry, say = standing.entry, texts.say
+    found: list[str] = []
+
+    def act(name: str, words: str) -> None:
+        found.append(act_button("batch", name, say(words), batch=entry.id))
+
+    if entry.state == "running" and standing.phase is None:
+        act("batch_pause", "batch_page.pause")
+    if entry.state == "paused":
+        act("batch_resume", "batch_page.resume")
+    if entry.going:
+        act("batch_stop", "page.stop")
+    elif entry.state != "done":
+        act("batch_go_on", "batch_page.go_on")
+        if standing.stops is not None and standing.operator:
+            holder = say(f"accelerators.holder.{standing.stops}")
+            found.append(
+                act_button("batch", "batch_go_on", say("batch_page.go_on_stopping", holder=holder), batch=entry.id, takeover="true")
+            )
+    if standing.progress.done:
+        found.append(_downloads(entry, texts))
+    sure = act_button("batch", "batch_delete", say("batch_page.delete_sure"), batch=entry.id)
+    what = f'<p class="fine">{escape(say("batch_page.delete_what"))}</p>'
+    found.append(_menu(f"{key(entry.id)}-delete", say("batch_page.delete"), what + sure))
+    return "".join(found)
+
+
+def _menu(name: str, words: str, items: str) -> str:
+    summary = f'<summary class="act plain">{escape(words)}</summary>'
+    return f'<details class="menu" id="{name}">{summary}<div class="menu-items">{items}</div></details>'
+
+
+def _downloads(entry: Entry, texts: Texts) -> str:
+    say = texts.say
+    where = f"kimi/batches/{entry.id}/download"
+    others = "".join(
+        f'<a class="act plain" href="{where}.{form}" download>{escape(say(f"batch_page.form.{form}"))}</a>'
+        for form in ENDINGS
+        if form != "jsonl"
+    )
+    first = f'<a class="act export" href="{where}.jsonl" download>{escape(say("batch.download"))}</a>'
+    return first + _menu(f"{key(entry.id)}-forms", say("batch_page.forms"), others)
+
+
+def _again(standing: Standing, texts: Texts) -> str:
+    """The form for a further version; only of a batch that is over."""
+    entry, now, say = standing.entry, standing.progress, texts.say
+    if entry.going or not now.done:
+        return ""
+    rows = [("failed", now.failed), ("cut_off", now.cut_off), ("all", entry.rows)]
+    which = "".join(
+        f'<option value="{name}">{escape(say(f"batch_page.again.{name}", count=f"{count:,}"))}</option>' for name, count in rows if count
+    )
+    presets = "".join(
+        f'<option value="{name}"{" selected" if name == entry.preset else ""}>{escape(say(f"preset.{name}.label"))}</option>'
+        for name in PRESETS
+    )
+    same, more = entry.sampling.max_tokens, 4 * entry.sampling.max_tokens
+    first = more if now.cut_off and not now.failed else same
+    checked = " checked" if entry.thinking else ""
+    return (
+        f'<details class="batch-again-form" id="{key(entry.id)}-again-form"><summary>{escape(say("batch_page.again.title"))}</summary>'
+        f'<form data-batch-again="{entry.id}"><label>{escape(say("batch_page.again.rows"))} <select name="which">{which}</select></label>'
+        f'<label>{escape(say("batch.preset"))} <select name="preset">{presets}</select></label>'
+        f'<label>{escape(say("page.max_tokens"))} <input type="number" name="max_tokens" value="{first}" step="1" '
+        f'data-same="{same}" data-more="{more}"></label>'
+        f'<label class="check"><input type="checkbox" name="thinking"{checked}> {escape(say("page.thinking"))}</label>'
+        f'<button type="submit" class="act">{escape(say("batch_page.again.run"))}</button>'
+        f'<p class="fine">{escape(say("batch_page.again.note"))}</p></form></details>'
+    )
