@@ -36,7 +36,7 @@ async def chat(run: Run, engine: ChatEngine, request: ChatRequest, expand: Expan
     whole = await fit(whole, endpoint)
     shown = replace(request, sampling=whole.sampling)
     run.append(started(endpoint, endpoint.body(shown), shown.messages))
-    async with aclosing(endpoint.stream(whole)) as events:
+    async with engine.explaining(), aclosing(endpoint.stream(whole)) as events:
         async for event in events:
             run.append(event)
 
@@ -57,7 +57,10 @@ async def go_on(run: Run, engine: ChatEngine, request: ChatRequest, before: Carr
     sampling, _ = await raw_fit(endpoint, prompt, sampling)
     run.append(started(endpoint, endpoint.raw_body(prompt, sampling, as_rendered=True), request.messages))
     run.append(before)
-    async with aclosing(endpoint.stream_raw(prompt, sampling, in_thought=not before.answer, as_rendered=True)) as events:
+    async with (
+        engine.explaining(),
+        aclosing(endpoint.stream_raw(prompt, sampling, in_thought=not before.answer, as_rendered=True)) as events,
+    ):
         async for event in events:
             run.append(event)
 
@@ -69,7 +72,7 @@ async def complete(run: Run, engine: ChatEngine, prompt: str, sampling: Sampling
     if tokens is not None:
         run.append(PromptTokens(tokens.count, tuple(text for text, _ in tokens.pieces), tuple(size for _, size in tokens.pieces)))
     run.append(RoundStarted(0, request=endpoint.raw_body(prompt, sampling), context=endpoint.info.max_model_len))
-    async with aclosing(endpoint.stream_raw(prompt, sampling)) as events:
+    async with engine.explaining(), aclosing(endpoint.stream_raw(prompt, sampling)) as events:
         async for event in events:
             run.append(event)
 

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,12 @@ from kimi_demo.engines.server_note import NotedServer, ServerNote
 from kimi_demo.settings import Settings
 
 log = logging.getLogger(__name__)
+
+_LAST_BREATH_S = 10.0
+"""How long a server may take to end after it has failed a request because its engine was gone; it took 0.3 to 2.3 s."""
+
+_SERVERS_FAULT = frozenset(f"endpoint.{name}" for name in ("server_error", "error_event", "broke_off", "refused", "unreachable", "closed"))
+"""Failures of a request whose cause may be the end of the whole server."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +49,33 @@ class ChatEngine:
     """
 
     def __init__(self, settings: Settings, folder: ModelFolder, lease: Lease, guardian: Guardian, note: ServerNote | None = None) -> None:
-        self._settings = settings
+        self.settings = settings
         self._folder = folder
         self._lease = lease
         self._guardian = guardian
         self._note = note
         self._server: Server | None = None
+        self._last: Server | None = None
         self._endpoint: Endpoint | None = None
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._stopping = asyncio.Lock()
+        self._switching = asyncio.Lock()
+        self._takeover = False
+        self.timeline: list[tuple[Phase, float]] = []
+        """The phases of the start that goes on or was the last one, with time.monotonic() of their beginning."""
         self.state = EngineState("off", time.monotonic())
 
     @property
     def remote(self) -> bool:
-        return self._settings.base_url is not None
+        return self.settings.base_url is not None
+
+    @property
+    def server(self) -> Server | None:
+        """Our own server, from the moment that it is a process; also one that has ended, whose log still tells why. None for
+        somebody else's and before the first start."""
+        return None if self.remote else self._last
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -71,11 +89,19 @@ class ChatEngine:
 
     def log_tail(self, lines: int) -> list[str]:
         """The last lines of our own server's log; [] for somebody else's."""
-        return self._server.log_tail(lines) if self._server is not None else []
+        return self.server.log_tail(lines) if self.server is not None else []
 
-    def start(self) -> None:
-        """Begins to connect or to start the server; returns at once. Nothing happens when that is going on or done."""
+    async def changed(self) -> None:
+        """Returns at the next change of `state`."""
+        await self._changed.wait()
+
+    def start(self, *, takeover: bool = False) -> None:
+        """Begins to connect or to start the server; returns at once. Nothing happens when that is going on or done.
+
+        takeover: whether the batch engine may be stopped for it where both want the same GPUs.
+        """
         if self.state.name in ("off", "failed") and (self._starting is None or self._starting.done()):
+            self._takeover, self.timeline = takeover, []
             self._set(EngineState("starting", time.monotonic(), Phase("connecting" if self.remote else "starting")))
             self._starting = asyncio.create_task(self._start(), name="chat-engine-start")
 
@@ -102,9 +128,37 @@ class ChatEngine:
         failure = self.state.failure
         return self.remote or (failure is not None and failure.code == "accelerators.held")
 
-    async def restart(self) -> None:
+    async def restart(self, *, takeover: bool = False) -> None:
         await self.stop()
-        self.start()
+        self.start(takeover=takeover)
+
+    async def switch(self, settings: Settings, folder: ModelFolder, *, takeover: bool = False) -> None:
+        """Ends what answers now and starts what `settings` says instead: another base URL, or our own server with other options."""
+        async with self._switching:
+            await self.stop()
+            self.settings, self._folder = settings, folder
+            self.start(takeover=takeover)
+
+    @asynccontextmanager
+    async def explaining(self) -> AsyncIterator[None]:
+        """Around a request: where it failed because our own server has ended, raises the server's Failure, which says what helps."""
+        try:
+            yield
+        except Failure as failure:
+            server = self._server
+            if server is not None and failure.code in _SERVERS_FAULT:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LAST_BREATH_S if await self._is_ending(server) else 0):
+                        while self.state.name == "ready" and self._server is server:
+                            await self.changed()
+                if self._server is server and self.state.name == "failed" and self.state.failure is not None:
+                    raise self.state.failure from None
+            raise
+
+    async def _is_ending(self, server: Server) -> bool:
+        """Whether a server that failed a request is no longer well; one that is goes on with others."""
+        endpoint = self._endpoint
+        return server.exited or endpoint is None or not await endpoint.healthy()
 
     async def stop(self) -> None:
         """Ends the start that is going on, the connection and our own server. One after the other, when several ask at once: the
@@ -166,24 +220,27 @@ class ChatEngine:
             self._note.remove()
 
     async def _connect(self) -> Endpoint:
-        key = self._settings.api_key.get_secret_value() if self._settings.api_key else None
-        assert self._settings.base_url is not None
+        key = self.settings.api_key.get_secret_value() if self.settings.api_key else None
+        assert self.settings.base_url is not None
         return await Endpoint.connect(
-            self._settings.base_url,
+            self.settings.base_url,
             key,
-            kind=self._settings.endpoint_kind,
-            connect_timeout_s=self._settings.connect_timeout_s,
-            model=self._settings.model,
+            kind=self.settings.endpoint_kind,
+            connect_timeout_s=self.settings.connect_timeout_s,
+            model=self.settings.model,
         )
 
     async def _launch(self) -> Endpoint:
-        await self._lease.acquire("chat", self.stop)
+        await self._lease.acquire("chat", self.stop, takeover=self._takeover)
         path = await self._folder.path(self._phase)
-        self._server = await Server.start(Launch.from_settings(self._settings, path), self._phase, self._guardian)
+        self._server = await Server.start(Launch.from_settings(self.settings, path), self._phase, self._guardian, self._begun)
         self._watching = asyncio.create_task(self._watch(self._server), name="chat-engine-watch")
         endpoint = await Endpoint.connect(self._server.base_url, self._server.api_key, kind="vllm")
         self._noted(self._server)
         return endpoint
+
+    def _begun(self, server: Server) -> None:
+        self._last = server
 
     async def _watch(self, server: Server) -> None:
         """A server that ends by itself is a failure that people are told of at once."""
@@ -196,6 +253,8 @@ class ChatEngine:
             self._set(EngineState("starting", self.state.since, event))
 
     def _set(self, state: EngineState) -> None:
+        if state.phase is not None:
+            self.timeline.append((state.phase, time.monotonic()))
         self.state = state
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

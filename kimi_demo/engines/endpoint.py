@@ -18,6 +18,7 @@ from kimi_demo.engines.endpoint_kind import Kind, Wire
 from kimi_demo.engines.endpoint_prompt import Tokens, rendered, tokens_of
 from kimi_demo.engines.endpoint_url import candidates, root_of
 from kimi_demo.engines.port import ModelInfo
+from kimi_demo.engines.request_label import request_headers
 from kimi_demo.settings import EndpointKind
 
 if TYPE_CHECKING:
@@ -301,7 +302,9 @@ class Endpoint:
         """Sends the request; once more with less if the server rejects `stream_options` or a thinking budget."""
         from openai import AsyncStream, BadRequestError, UnprocessableEntityError
 
-        post = partial(self._client.post, route, cast_to=object, options=self._options, stream=True, stream_cls=AsyncStream[object])
+        label = request_headers() if self.kind == "vllm" else {}
+        options = self._options | {"headers": self._options.get("headers", {}) | label}
+        post = partial(self._client.post, route, cast_to=object, options=options, stream=True, stream_cls=AsyncStream[object])
         while True:
             try:
                 return cast("AsyncStream[object]", await post(body=body()))

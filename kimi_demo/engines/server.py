@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -16,6 +17,8 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.accelerators import free_host_memory
 from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
+from kimi_demo.engines.log_lines import Line
+from kimi_demo.engines.masking import Mask, secrets_in
 from kimi_demo.engines.phases import READY, Progress, phase_of
 from kimi_demo.engines.processes import Watch, end
 from kimi_demo.engines.server_failures import PORT_TAKEN, check_before, died, explain
@@ -34,6 +37,9 @@ _SHORT_GRACE_S = 1.0
 
 _KNOCK_S = 0.25
 """How often a starting server is asked whether it is there."""
+
+_KNOCKS = re.compile(r'"GET /(?:health|metrics|ping) HTTP/1\.[01]" 200')
+"""What the server notes about being looked at every two seconds; it would push everything else out of the log."""
 
 _PORT_ATTEMPTS = 3
 _LAST_WORDS_S = 2.0
@@ -56,7 +62,7 @@ class Server:
         self._on_phase = on_phase
         self._guardian = guardian or Guardian()
         self._owns_guardian = guardian is None
-        self._log = Logbook(launch.logs / LOG_NAME)
+        self._log = Logbook(launch.logs / LOG_NAME, Mask([launch.api_key, *secrets_in()]))
         self._exited: Future[int] = Future()
         self._gone: Future[None] = Future()
         self._process = subprocess.Popen(
@@ -75,8 +81,15 @@ class Server:
         threading.Thread(target=self._wait, name="vllm-server-exit", daemon=True).start()
 
     @classmethod
-    async def start(cls, launch: Launch, on_event: Callable[[Event], None], guardian: Guardian | None = None) -> "Server":
+    async def start(
+        cls,
+        launch: Launch,
+        on_event: Callable[[Event], None],
+        guardian: Guardian | None = None,
+        on_begun: Callable[["Server"], None] = lambda server: None,
+    ) -> "Server":
         """A server that answers. on_event gets its phases, on this event loop. Without `guardian`, the server has one of its own.
+        on_begun gets the server as soon as it is a process (again, where another port is tried): its log tells what goes on.
 
         Takes as long as it takes (Kimi K2.5 from a network disk: 1 h 45 min). Cancelling ends the process and leaves nothing behind.
         Raises Failure: the codes of `server_failures.check_before` and `explain`.
@@ -86,6 +99,7 @@ class Server:
             tell, hear = _told_in_order(on_event, asyncio.get_running_loop())
             tell(Phase("server.starting"))
             server = cls(launch if launch.port else replace(launch, port=_free_port()), hear, guardian)
+            on_begun(server)
             try:
                 await server._until_ready()
                 tell(Phase(READY))
@@ -113,6 +127,10 @@ class Server:
     def log_tail(self, count: int) -> list[str]:
         """The last lines of its log (at most 2,000), oldest first."""
         return self._log.tail(count)
+
+    def log_since(self, number: int) -> list[Line]:
+        """The lines after line `number` (at most the last 2,000), oldest first."""
+        return self._log.since(number)
 
     async def stop(self) -> None:
         """Ends the server and everything it started; returns when they are gone. May be called again, and when it has ended already."""
@@ -170,6 +188,8 @@ class Server:
 
     def _note(self, lines: list[str]) -> None:
         for line in lines:
+            if _KNOCKS.search(line):
+                continue
             self._log.write(line)
             if (phase := phase_of(line)) is not None:
                 self._on_phase(phase)

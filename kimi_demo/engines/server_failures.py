@@ -21,7 +21,8 @@ _LONGEST_REASON = 300
 _NO_REASON = re.compile(
     r"See root cause above|See stack trace|^\s(?!\s+(?:Value error|Assertion failed), )|^Traceback|^The above exception|^During handling"
     r"|nanobind|leaked |Warning: |Found ulimit of |warnings\.warn|validation errors? for |For further information visit|^INFO: |^usage: "
-    r"|^See https|^Route: |^Available routes|\[shutdown\]"
+    r"|^See https|^Route: |^Available routes|\[shutdown\]|^Received request |^Added request |^Request \S+ failed \(engine dead\)"
+    r"|^AsyncLLM output_handler failed|^Error in chat completion stream|^Error in completion stream|^Parent process exited"
 )
 """Lines that name no reason: frames, sequels, what is said on the way out."""
 
@@ -124,9 +125,26 @@ def explain(lines: Iterable[str], exit_code: int, model: str) -> Failure:
 
 
 def died(lines: Iterable[str], exit_code: int) -> Failure:
-    """Failure("server.died", exit_code=…, last=…, log=…) of a server that had been ready."""
-    told = [message(line) for line in lines]
-    return Failure("server.died", exit_code=status(exit_code), last=reason_in(told), log=excerpt(told))
+    """Why a server ended that had been ready: Failure("server.died", exit_code=…, last=…, log=…), or with the same parameters
+    "server.engine_gone", where its engine's process ended first and said nothing: killed from outside, most often for memory."""
+    found = list(lines)
+    gone = next((at for at, line in enumerate(found) if _ENGINE_GONE.search(line)), None)
+    if gone is not None:
+        # What the engine said before; what the API server says afterwards is a consequence.
+        words = [message(line) for line in found[max(0, gone - _BEFORE_THE_END) : gone + 1] if _ENGINE_SAYS.match(line)]
+        reason = next((line for line in meaningful(words) if _EXCEPTION.match(line)), None)
+        shown = excerpt([message(line) for line in found[: gone + 1]])
+        if reason is None:
+            return Failure("server.engine_gone", exit_code=status(exit_code), last=message(found[gone]), log=shown)
+        return Failure("server.died", exit_code=status(exit_code), last=" ".join(reason.split())[:_LONGEST_REASON], log=shown)
+    told = [message(line) for line in found]
+    return Failure("server.died", exit_code=status(exit_code), last=reason_in(told[-_BEFORE_THE_END:]), log=excerpt(told))
+
+
+_ENGINE_GONE = re.compile(r"engine core exited unexpectedly|Worker proc \S+ died unexpectedly")
+_ENGINE_SAYS = re.compile(r"^\((?:EngineCore|Worker)[^)]*\) (?:ERROR|CRITICAL) ")
+_BEFORE_THE_END = 200
+"""Lines. An exception that is further back belonged to a request that has long been answered."""
 
 
 def excerpt(lines: Iterable[str]) -> str:

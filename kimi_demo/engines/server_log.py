@@ -4,8 +4,12 @@ import codecs
 import logging
 from collections import deque
 from contextlib import suppress
+from itertools import islice
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from kimi_demo.engines.log_lines import Line, parse
+from kimi_demo.engines.masking import Mask
 
 _KEPT_LINES = 2000
 _KEPT_BYTES = 4 * 2**20
@@ -36,10 +40,16 @@ class _File(RotatingFileHandler):
 
 
 class Logbook:
-    """The last 2,000 lines in memory, and `file`: 4 MiB, then it becomes `file`.1 and starts anew. The one before is kept as that, too."""
+    """The last 2,000 lines in memory, and `file`: 4 MiB, then it becomes `file`.1 and starts anew. The one before is kept as that, too.
 
-    def __init__(self, file: Path) -> None:
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+    Secrets are made unreadable before anything is kept. Written by one thread, read by any.
+    """
+
+    def __init__(self, file: Path, mask: Mask | None = None) -> None:
+        self.file = file
+        self._mask = mask or Mask()
+        self._lines: deque[Line] = deque(maxlen=_KEPT_LINES)
+        self._raw: deque[str] = deque(maxlen=_KEPT_LINES)
         self._handler: _File | None = None
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -50,15 +60,30 @@ class Logbook:
             self._handler = None
 
     def write(self, line: str) -> None:
-        self._lines.append(line)
+        line = self._mask.hide(line)
+        before = self._lines[-1] if self._lines else None
+        self._raw.append(line)
+        self._lines.append(parse(before.number + 1 if before else 1, line, before.level if before else "info"))
         if self._handler is not None:
             self._handler.handle(logging.LogRecord("vllm", logging.INFO, "", 0, line, None, None))
 
     def tail(self, count: int) -> list[str]:
         """The last `count` lines, oldest first."""
-        return list(self._lines)[-count:] if count > 0 else []
+        return list(self._raw)[-count:] if count > 0 else []
+
+    def since(self, number: int) -> list[Line]:
+        """The kept lines after line `number`, oldest first; [] at once where there is nothing new."""
+        kept = self._lines.copy()  # one step for the interpreter: the writer cannot come between
+        if not kept or kept[-1].number <= number:
+            return []
+        return list(islice(kept, max(0, number + 1 - kept[0].number), None))
 
     def close(self) -> None:
         if self._handler is not None:
             with suppress(OSError):  # what could not be written is flushed once more here
                 self._handler.close()
+
+
+def whole_log(file: Path) -> list[Path]:
+    """The files that hold the log, in order of time; those that are there."""
+    return [path for path in (file.with_name(file.name + ".1"), file) if path.is_file()]

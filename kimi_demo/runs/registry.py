@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from kimi_demo.dialect.events import Asked, Ended, Event, Timed
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.request_label import REQUEST_LABEL
 from kimi_demo.runs.rows import whole
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
@@ -60,7 +61,12 @@ class Registry:
             raise Failure("runs.too_many", limit=self._max_at_once)
         run = self._new(Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, on_append=self._appended))
         run.append(replace(asked, text=whole(asked.text)))
-        run.start(work)
+
+        async def labelled(run: Run) -> None:
+            REQUEST_LABEL.set(run.id)  # of this run's own task only
+            await work(run)
+
+        run.start(labelled)
         return run
 
     def add_finished(
@@ -111,6 +117,16 @@ class Registry:
     def active(self, owner: str, kind: str | None = None) -> list[Run]:
         """The owner's runs that are going (of a kind, or of any), in order of creation."""
         return [run for run in self._live.values() if run.owner == owner and kind in (None, run.kind)]
+
+    def seen(self, run_id: str, owner: str) -> Run | None:
+        """The run, where it is in memory and the owner's; for what is only worth a look, not a read of the disk."""
+        run = self._live.get(run_id) or self._finished.get(run_id)
+        return run if run is not None and run.owner == owner else None
+
+    @property
+    def going(self) -> int:
+        """How many runs are going, all owners together."""
+        return len(self._live)
 
     async def delete(self, run_id: str, owner: str) -> None:
         """Removes a run of one's own from memory and disk; one that is going is stopped first. Raises Failure: runs.unknown."""

@@ -170,3 +170,27 @@ def test_every_failure_of_the_server_has_words(language: str) -> None:
     for code in codes:
         words = texts(language).strings
         assert words[f"failure.{code}.what"] and words[f"failure.{code}.hint"]
+
+
+def test_an_engine_that_was_killed_is_named_and_not_what_the_api_server_says_of_it() -> None:
+    """A real log: kill -9 of EngineCore while a reply was being written."""
+    lines = Lines().feed((LOGS / "core-killed.log").read_bytes(), last=True)
+    failure = died(lines, 0)
+    assert failure.code == "server.engine_gone" and failure.params["exit_code"] == "0"
+    assert "Route:" not in failure.params["log"] and "Traceback" not in failure.params["log"]
+    for language in LANGUAGES:
+        what, hint = texts(language).failure(failure.code, failure.params)
+        assert what and "operator" in hint
+
+
+def test_an_engine_that_said_why_is_heard() -> None:
+    lines = Lines().feed((LOGS / "core-killed.log").read_bytes(), last=True)
+    at = next(number for number, line in enumerate(lines) if "engine core exited" in line)
+    said = "(EngineCore pid=7) ERROR 11-30 19:46:26 [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB."
+    failure = died([*lines[:at], said, *lines[at:]], 1)
+    assert failure.code == "server.died" and failure.params["last"].startswith("torch.OutOfMemoryError")
+
+
+def test_an_exception_of_long_ago_is_not_why_a_server_ended() -> None:
+    old = ["ValueError: of a request that was answered", *(f"line {number}" for number in range(300)), "RuntimeError: the end"]
+    assert died(old, 1).params["last"] == "RuntimeError: the end"
