@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
@@ -20,25 +21,31 @@ from pathlib import Path
 from typing import Any
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import gradio as gr
-import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, StreamingResponse
-from fastapi.staticfiles import StaticFiles
-from playwright.async_api import Browser, Page, async_playwright
+import gradio as gr  # noqa: E402
+import uvicorn  # noqa: E402
+from fastapi import FastAPI, Request  # noqa: E402
+from fastapi.responses import HTMLResponse, StreamingResponse  # noqa: E402
+from fastapi.staticfiles import StaticFiles  # noqa: E402
+from playwright.async_api import Browser, Page, async_playwright  # noqa: E402
 
-from kimi_demo.dialect.events import AnswerDelta, Asked, Finished, RoundStarted, ThoughtDelta
-from kimi_demo.runs.registry import Registry
-from kimi_demo.runs.run import Run
-from kimi_demo.runs.store import Store
-from kimi_demo.ui import page
-from kimi_demo.ui.desk import Desk
-from kimi_demo.ui.live import Live
-from kimi_demo.ui.routes import ASSETS
-from kimi_demo.ui.texts import texts
+from kimi_demo.chats import Asking, Chats  # noqa: E402
+from kimi_demo.dialect.conversation import ChatRequest  # noqa: E402
+from kimi_demo.dialect.events import AnswerDelta, Finished, RoundStarted, ThoughtDelta  # noqa: E402
+from kimi_demo.dialect.sampling import Sampling  # noqa: E402
+from kimi_demo.runs.registry import Registry  # noqa: E402
+from kimi_demo.runs.run import Run  # noqa: E402
+from kimi_demo.runs.store import Store  # noqa: E402
+from kimi_demo.ui import page  # noqa: E402
+from kimi_demo.ui.desk import Desk  # noqa: E402
+from kimi_demo.ui.live import Kind, Live  # noqa: E402
+from kimi_demo.ui.routes import ASSETS  # noqa: E402
+from kimi_demo.ui.texts import texts  # noqa: E402
+from scripts.installer.browser import system_chromium  # noqa: E402
 
 OWNER = "somebody"
+CONVERSATION = "0" * 32
 WORDS = "the model looks at the question again and weighs what it knows, line by line.\n".split(" ")
 
 
@@ -99,34 +106,41 @@ def chatbot_page(app: FastAPI, load: Load, made: Callable[[], None]) -> None:
 def own_page(app: FastAPI, load: Load, made: Callable[[], None], folder: Path) -> None:
     """The element of this project, with its real registry, store, views, stream and script."""
     registry = Registry(Store(folder / "runs.sqlite3"), 10)
-    desk = Desk(registry)
-    live = Live(desk, texts("en"))
+    streaming = False
 
-    async def earlier(run: Run) -> None:
+    async def work(run: Run, _: ChatRequest) -> None:
         run.append(RoundStarted(0))
-        run.append(AnswerDelta("An earlier message. " * 20))
-        run.append(Finished("stop"))
-
-    async def work(run: Run) -> None:
-        run.append(RoundStarted(0))
+        if not streaming:
+            run.append(AnswerDelta("An earlier message. " * 20))
+            run.append(Finished("stop"))
+            return
         async for token in source(load, made):
             run.append(ThoughtDelta(token))
         await asyncio.sleep(3600)  # still thinking: what is measured is the live panel
 
-    async def start() -> None:
-        group = await desk.group(OWNER, "chat")
-        registry.start(OWNER, "chat", work, title="", group=group, asked=Asked("go"))
+    chats = Chats(registry, work, max_prompt_chars=10_000)
+    live = Live(Desk(registry), chats, texts("en"))
+
+    async def send(text: str) -> Run:
+        run = await chats.send(OWNER, CONVERSATION, Asking(text, Sampling()))
+        assert run is not None
+        return run
 
     async def prepare() -> None:
-        group = await desk.group(OWNER, "chat")
+        nonlocal streaming
         for _ in range(load.history // 2):
-            await registry.start(OWNER, "chat", earlier, title="", group=group, asked=Asked("An earlier message. " * 20)).wait()
+            await (await send("An earlier message. " * 20)).wait()
+        streaming = True
+
+    async def start() -> None:
+        await send("go")
 
     app.state.prepare = prepare
 
     @app.get("/kimi/live/{kind}")
-    async def follow(kind: str, group: str = "", after: str = "") -> StreamingResponse:
-        return StreamingResponse(live.stream(OWNER, "chat", group=group, after=after), media_type="text/event-stream")
+    async def follow(kind: Kind, opened: str = "", group: str = "", after: str = "") -> StreamingResponse:
+        messages = live.stream(OWNER, kind, opened=opened, group=group, after=after)
+        return StreamingResponse(messages, media_type="text/event-stream")
 
     @app.get("/kimi/badge")
     async def badge() -> dict[str, object]:
@@ -211,7 +225,7 @@ async def main() -> None:
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--history", type=int, default=20)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--browser", default="/usr/bin/chromium")
+    parser.add_argument("--browser", default=system_chromium(), help="its path; by default the system's Chromium, else Playwright's own")
     given = parser.parse_args()
     load = Load(given.tokens, given.rate, given.history)
     costs: dict[str, list[Cost]] = {"bare page": [], "own element": [], "gr.Chatbot": []}
