@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from kimi_demo.dialect.conversation import ChatRequest, Message
-from kimi_demo.dialect.events import CarriedOver, Phase, PromptTokens, RoundStarted, Timed
+from kimi_demo.dialect.events import CarriedOver, Phase, PromptTokens, Remark, RoundStarted, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import rounds
 from kimi_demo.dialect.sampling import Sampling
@@ -36,6 +36,7 @@ async def chat(run: Run, engine: ChatEngine, request: ChatRequest, expand: Expan
     whole = await fit(whole, endpoint)
     shown = replace(request, sampling=whole.sampling)
     run.append(started(endpoint, endpoint.body(shown), shown.messages))
+    _tell_lowered(run, request.sampling, whole.sampling)
     async with engine.explaining(), aclosing(endpoint.stream(whole)) as events:
         async for event in events:
             run.append(event)
@@ -54,8 +55,9 @@ async def go_on(run: Run, engine: ChatEngine, request: ChatRequest, before: Carr
     prompt = continued(prompt, before.thought, before.answer)
     # A grammar or a budget counts from the beginning of a reply, which this is not.
     sampling = request.sampling.model_copy(update={name: None for name in ("thinking_token_budget", "json_schema")})
-    sampling, _ = await raw_fit(endpoint, prompt, sampling)
+    wanted, (sampling, _) = sampling, await raw_fit(endpoint, prompt, sampling)
     run.append(started(endpoint, endpoint.raw_body(prompt, sampling, as_rendered=True), request.messages))
+    _tell_lowered(run, wanted, sampling)
     run.append(before)
     async with (
         engine.explaining(),
@@ -68,13 +70,20 @@ async def go_on(run: Run, engine: ChatEngine, request: ChatRequest, before: Carr
 async def complete(run: Run, engine: ChatEngine, prompt: str, sampling: Sampling) -> None:
     """A raw prompt, completed."""
     endpoint = await engine.ready(run.append)
-    sampling, tokens = await raw_fit(endpoint, prompt, sampling)
+    wanted, (sampling, tokens) = sampling, await raw_fit(endpoint, prompt, sampling)
     if tokens is not None:
         run.append(PromptTokens(tokens.count, tuple(text for text, _ in tokens.pieces), tuple(size for _, size in tokens.pieces)))
     run.append(RoundStarted(0, request=endpoint.raw_body(prompt, sampling), context=endpoint.info.max_model_len))
+    _tell_lowered(run, wanted, sampling)
     async with engine.explaining(), aclosing(endpoint.stream_raw(prompt, sampling)) as events:
         async for event in events:
             run.append(event)
+
+
+def _tell_lowered(run: Run, wanted: Sampling, sent: Sampling) -> None:
+    """What was asked for did not fit into the context, so less was sent: that is said in the reply, not only in its request."""
+    if sent.max_tokens < wanted.max_tokens:
+        run.append(Remark("max_tokens_lowered", {"wanted": f"{wanted.max_tokens:,}", "sent": f"{sent.max_tokens:,}"}))
 
 
 def started(endpoint: Endpoint, body: dict[str, object], messages: Sequence[Message]) -> RoundStarted:

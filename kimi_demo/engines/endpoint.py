@@ -143,10 +143,18 @@ class Endpoint:
     async def complete_chat(self, request: ChatRequest) -> list[Event]:
         """The same reply in one piece. Asked for where a streamed one lost its tool calls (vllm#54701: unstreamed they are right)."""
         import httpx2
+        from openai import BadRequestError, UnprocessableEntityError
 
-        reader, body = self._reader(request), self._wire.chat_body(self._within(request), stream=False)
+        reader = self._reader(request)
+        post = partial(self._client.post, "/chat/completions", cast_to=httpx2.Response, options=self._options)
         try:
-            response = await self._client.post("/chat/completions", cast_to=httpx2.Response, body=body, options=self._options)
+            try:
+                response = await post(body=self._wire.chat_body(self._within(request), stream=False))
+            except (BadRequestError, UnprocessableEntityError) as error:
+                if not rejects_budget(error) or self.takes_budget is False:
+                    raise
+                self.takes_budget = False
+                response = await post(body=self._wire.chat_body(self._within(request), stream=False))
             reply = await _whole(response, self._where)
             events = [event for event in reader.read(reply) if getattr(event, "final", True)] + reader.end()
         except Exception as error:

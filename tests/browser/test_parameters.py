@@ -213,6 +213,65 @@ async def test_the_room_is_shown_and_what_does_not_fit_is_lowered(page: DemoPage
     body = await sent(page, scripted, "How much room is there?")
     counted = [request for request in scripted.requests if request.path == "/tokenize"]
     assert counted and 8000 < body["max_tokens"] < 8192
+    sent_limit = f"{body['max_tokens']:,}"
+    await expect(page.run("chat").locator(".notes")).to_contain_text(f"Max tokens was lowered from 9,000 to {sent_limit}")
+
+
+async def test_half_a_token_is_refused_not_rounded(page: DemoPage, scripted: Scripted) -> None:
+    before = len(scripted.chats)
+    await page.at("#chat-max-tokens input").fill("4.5")
+    await page.ask("chat", "hello")
+    await expect(page.at("#chat-notice")).to_contain_text('max_tokens: "4.5" cannot be used (a whole number is needed).')
+    await expect(page.at("#chat-input textarea")).to_have_value("hello")
+    assert len(scripted.chats) == before
+
+
+async def test_a_thinking_budget_is_sent_where_the_server_takes_it(page: DemoPage, scripted: Scripted) -> None:
+    await opened(page)
+    field = page.at("#chat-thinking-token-budget input")
+    await field.fill("-1")
+    await expect(page.at("#chat-thinking-token-budget-mark .wrong")).to_contain_text("it must be at least 0")
+    await field.fill("40")
+    await expect(page.at("#chat-thinking-token-budget-mark .changed")).to_be_visible()
+    await page.page.keyboard.press("Escape")
+    assert (await sent(page, scripted))["thinking_token_budget"] == 40
+    await expect(page.run("chat")).to_have_attribute("data-whole", "1")
+    await expect(page.run("chat").locator(".notes")).to_be_empty()
+    scripted.scenario("reasoning", answer="still thinking</think>The answer.")  # cut, it thinks on in its answer
+    try:
+        await page.ask("chat", "go on")
+        run = page.run("chat")
+        await expect(run.locator(".bubble")).to_have_text("go on")
+        await expect(run).to_have_attribute("data-whole", "1")
+    finally:
+        scripted.scenario("reasoning")
+    await expect(run.locator(".answer > div > p")).to_have_text("The answer.")
+    await run.get_by_text("Thought that went on after its budget").click()
+    await expect(run.locator(".answer .thought-text")).to_have_text("still thinking")
+
+
+async def test_a_server_that_refuses_a_thinking_budget_is_asked_without_and_the_field_says_why_it_is_off(
+    scripted: Scripted, browser: Browser, tmp_path: Any
+) -> None:
+    with running(tmp_path, "--base-url", scripted.base_url) as demo:
+        page = await DemoPage.open(browser, demo.address)
+        await settled(page)
+        await opened(page)
+        await expect(page.at("#chat-thinking-token-budget input")).to_be_enabled()
+        await page.at("#chat-thinking-token-budget input").fill("40")
+        await expect(page.at("#chat-parameters-open")).to_contain_text("1 changed")
+        await page.page.keyboard.press("Escape")
+        await page.ask("chat", "[[no_budget]] hello")
+        await expect(page.run("chat")).to_have_attribute("data-whole", "1")
+        assert [chat.body.get("thinking_token_budget") for chat in scripted.chats[-2:]] == [40, None]
+        await expect(page.run("chat").locator(".notes")).to_contain_text("it was asked without the budget")
+        await page.load()
+        await settled(page)
+        await opened(page)
+        field = page.at("#chat-thinking-token-budget")
+        await expect(field.locator("input")).to_be_disabled()
+        await expect(field).to_contain_text("Off: this server has no means to limit the thought.")
+        await page.close()
 
 
 async def test_a_turn_shows_its_request_and_what_came_of_it(page: DemoPage, attached: Demo, scripted: Scripted, browser: Browser) -> None:

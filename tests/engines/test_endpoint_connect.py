@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kimi_demo.dialect.conversation import ChatRequest, user
-from kimi_demo.dialect.events import Remark
+from kimi_demo.dialect.events import Finished, Remark
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.endpoint import Endpoint
@@ -305,15 +305,27 @@ async def test_thinking_budget_that_the_server_cannot_keep(scripted: Scripted) -
     scripted.scenario("no_budget")
     endpoint = await Endpoint.connect(scripted.base_url)
     request = ChatRequest([user("hi")], Sampling(thinking_token_budget=5))
-    with pytest.raises(Failure) as caught:
-        await endpoint.complete_chat(request)
-    assert sayable(caught.value).code == "endpoint.no_thinking_budget"
     for _ in range(2):  # streamed, it is asked again without, and remembered
         events = [event async for event in endpoint.stream(request)]
         assert [event for event in events if isinstance(event, Remark)] == [Remark("budget_not_sent")]
     assert endpoint.takes_budget is False and "thinking_token_budget" not in endpoint.body(request)
     budgets = [chat.body.get("thinking_token_budget") for chat in scripted.chats]
-    assert budgets == [5, 5, None, None]
+    assert budgets == [5, None, None]
+    await endpoint.aclose()
+
+
+async def test_a_reply_in_one_piece_is_asked_for_again_without_a_refused_budget_too(scripted: Scripted) -> None:
+    scripted.scenario("no_budget")
+    endpoint = await Endpoint.connect(scripted.base_url)
+    request = ChatRequest([user("hi")], Sampling(thinking_token_budget=5))
+    for _ in range(2):
+        assert (await endpoint.complete_chat(request))[-1] == Finished("stop")
+    assert endpoint.takes_budget is False
+    assert [chat.body.get("thinking_token_budget") for chat in scripted.chats] == [5, None, None]
+    scripted.scenario("rejected", message="no thinking_token_budget today")  # also without one: said, not repeated for ever
+    with pytest.raises(Failure) as caught:
+        await endpoint.complete_chat(request)
+    assert sayable(caught.value).code == "endpoint.no_thinking_budget" and len(scripted.chats) == 4
     await endpoint.aclose()
 
 

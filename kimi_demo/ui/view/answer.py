@@ -70,7 +70,8 @@ class AnswerView:
         fresh, self._appended = self._source[self._appended : ready], max(ready, self._appended)
         return [add_text(f"{self.key}-code", fresh)] if fresh else []
 
-    def final(self, text: str, *, whole: bool = True) -> list[Patch]:
-        """Patches that leave the finished answer as one rendering of all of it. whole: not cut off in the middle of its Markdown."""
+    def final(self, text: str, *, whole: bool = True, before: str = "") -> list[Patch]:
+        """Patches that leave the finished answer as one rendering of all of it. whole: not cut off in the middle of its Markdown;
+        before: HTML that stands above it."""
         self._source = self._shown = self._fence = ""
-        return [set_html(f"{self.key}-done", markdown(text if whole else half_written(text))), set_html(f"{self.key}-tail", "")]
+        return [set_html(f"{self.key}-done", before + markdown(text if whole else half_written(text))), set_html(f"{self.key}-tail", "")]

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from html import escape
 
-from kimi_demo.dialect.events import AnswerDelta, Asked, Ended, Failed, Phase, PromptTokens, RoundStarted, Timed
+from kimi_demo.dialect.events import AnswerDelta, Asked, Ended, Failed, Phase, PromptTokens, Remark, RoundStarted, Timed
 from kimi_demo.dialect.leaks import MARK
 from kimi_demo.dialect.reply import Reply
 from kimi_demo.ui.texts import Texts
-from kimi_demo.ui.view.notice import ending
+from kimi_demo.ui.view.notice import ending, notice_html
 from kimi_demo.ui.view.numbers import numbers_html
 from kimi_demo.ui.view.patch import Patch, add_text, set_html, set_state, spinner
 from kimi_demo.ui.view.request import closed_html
@@ -25,6 +25,7 @@ class RawView:
         self._texts = texts
         self._reply = Reply()
         self._failed: Failed | None = None
+        self._remarks: list[Remark] = []
         self._waiting = True
 
     def skeleton(self) -> str:
@@ -55,6 +56,8 @@ class RawView:
                     found.append(set_html(f"{self.key}-phase", self._phase(phase, timed.at)))
                 case RoundStarted():
                     found.append(set_html(f"{self.key}-phase", self._phase(Phase("answering"), 0.0)))
+                case Remark() as remark:
+                    self._remarks.append(remark)
                 case AnswerDelta(text=text):
                     written.append(text)
                 case Failed() as failed:
@@ -90,7 +93,9 @@ class RawView:
         return [*found, set_state(self.key, ended.state)]
 
     def _ending(self, ended: Ended, last: Reply | None) -> str:
-        return ending(ended, last, self._failed, self._texts, max_tokens=None)
+        told = "".join(notice_html("info", self._texts.say(f"remark.{each.name}", **each.params)) for each in self._remarks)
+        notes = f'<div class="notes">{told}</div>' if told else ""
+        return notes + ending(ended, last, self._failed, self._texts, max_tokens=None)
 
     def _phase(self, phase: Phase, elapsed: float) -> str:
         return spinner(escape(phase_words(phase, self._texts)), seconds_html(elapsed, self._texts, running=True))

@@ -25,6 +25,7 @@ from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.answer import AnswerView
 from kimi_demo.ui.view.call_view import CallView
+from kimi_demo.ui.view.late_thought import late_html, late_thought
 from kimi_demo.ui.view.notice import notice_html
 from kimi_demo.ui.view.numbers import numbers_html, thought_tokens
 from kimi_demo.ui.view.patch import Patch, add_html, add_text, set_html, set_lazy, set_open, set_state
@@ -159,7 +160,9 @@ class RoundView:
         if self.reply.thought:
             found.append(set_lazy(f"{self.key}-thought-text", "kimi/thought/" + "/".join(self.key.split("-")[1:])))
         if self.reply.answer:
-            found += self._answer.final(self.reply.answer, whole=self.reply.finish_reason not in ("length", None))
+            late, answer = late_thought(self.reply)
+            before = late_html(late, self._texts) if late else ""
+            found += self._answer.final(answer, whole=self.reply.finish_reason not in ("length", None), before=before)
         notes = [self._texts.say(f"remark.{remark.name}", **remark.params) for remark in self._remarks]
         if not any(remark.name == "no_reasoning_parser" for remark in self._remarks) or THOUGHT_END not in self.reply.answer:
             notes += [self._texts.say(f"leak.{name}") for name in leaks(self.reply)]

@@ -178,11 +178,27 @@ def test_what_a_server_leaks_is_named_with_the_flag_that_mends_it() -> None:
     assert f"{KEY}-0-notes" not in shown(Asked("q"), RoundStarted(0), AnswerDelta("A"), Finished("stop"), Ended("done")).html
 
 
-def test_a_thought_that_goes_on_after_its_budget_is_shown_for_what_it_is() -> None:
+def test_a_thought_that_goes_on_after_its_budget_is_folded_above_the_answer() -> None:
     begun = RoundStarted(0, {"thinking_token_budget": 5})
-    page = shown(Asked("q"), begun, ThoughtDelta("T"), AnswerDelta("more</think>A"), Finished("stop"), Ended("done"))
+    late = AnswerDelta("more <b>thought</b>\n  indented</think>\n\n**A**")
+    page = shown(Asked("q"), begun, ThoughtDelta("T"), late, Finished("stop"), Ended("done"))
     assert "went on with it in its answer" in page.text(f"{KEY}-0-notes")
+    html = page.html[f"{KEY}-0-answer-done"]
+    panel, _, answer = html.partition("</details>")
+    assert answer == "<p><strong>A</strong></p>\n"
+    assert "more &lt;b&gt;thought&lt;/b&gt;\n  indented</div>" in panel and '<details class="thought" data-state="done">' in panel
+    assert "Thought that went on after its budget" in panel and "</think>" not in html
+
+
+def test_without_a_budget_the_mark_stays_where_the_model_wrote_it() -> None:
+    page = shown(Asked("q"), RoundStarted(0), ThoughtDelta("T"), AnswerDelta("more</think>A"), Finished("stop"), Ended("done"))
     assert page.text(f"{KEY}-0-answer-done").strip() == "more</think>A"
+
+
+def test_a_limit_that_was_lowered_is_said_in_the_reply() -> None:
+    lowered = Remark("max_tokens_lowered", {"wanted": "9,000", "sent": "8,100"})
+    page = shown(Asked("q"), RoundStarted(0), lowered, AnswerDelta("A"), Finished("stop"), Ended("done"))
+    assert page.text(f"{KEY}-0-notes").startswith("Max tokens was lowered from 9,000 to 8,100")
 
 
 # Cost
