@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kimi_demo.dialect.events import Event, Phase
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.hub.complete import require_complete
 from kimi_demo.settings import Settings
 
 
@@ -18,10 +19,11 @@ class ModelFolder:
         self._path: str | None = None
 
     async def path(self, on_event: Callable[[Event], None]) -> str:
-        """Raises Failure("model.path_missing") for a folder that is not there, Failure("rehearsal.build", …) when building fails."""
+        """Raises Failure("model.path_missing") for a folder that is not there, "model.incomplete_…" for one whose files are not whole,
+        and Failure("rehearsal.build", …) when building fails."""
         async with self._lock:
             if self._path is None:
-                self._path = self._named() if self._settings.model is not None else await self._built(on_event)
+                self._path = await (asyncio.to_thread(self._named) if self._settings.model is not None else self._built(on_event))
             return self._path
 
     def _named(self) -> str:
@@ -29,6 +31,8 @@ class ModelFolder:
         try:
             folder = Path(model).expanduser()
             if folder.is_dir():
+                if (folder / "config.json").is_file():  # without one it is no model at all, which the engines say
+                    require_complete(folder)
                 return str(folder.resolve())
         except (OSError, RuntimeError) as error:  # a folder above it that may not be read, a name that is too long; ~nobody
             raise Failure("model.path_missing", path=model) from error
