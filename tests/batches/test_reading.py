@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kimi_demo.batches.encoding import detect
 from kimi_demo.batches.lines import Lines
 from kimi_demo.batches.reading import Counts, Options, open_source
 from kimi_demo.batches.rows import BadRow, Row
@@ -257,3 +258,13 @@ def test_a_hundred_thousand_rows_are_read_in_little_memory(write: Write) -> None
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 4 * 2**20, "the file has 15 MB, its rows as objects several times that"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("gb18030", "为什么？"), ("gb18030", "id,问题\n1,请写一首诗"), ("big5", "為什麼？"), ("big5", "請寫一首詩"), ("euc_kr", "안녕하세요")],
+)
+def test_a_few_words_are_enough_to_tell_one_chinese_encoding_from_the_other(tmp_path: Path, encoding: str, text: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode(encoding))
+    assert detect(path) == encoding
