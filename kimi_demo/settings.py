@@ -36,6 +36,18 @@ class Settings(BaseSettings):
     max_model_len: int = _field(8192, "Model", "Context length in tokens: prompt, thought and answer together.", ge=64)
     gpu_memory_utilization: float = _field(0.92, "Model", "Share of each GPU's memory that vLLM takes.", gt=0, le=1)
     cpu_kv_cache_gb: int = _field(1, "Model", "GiB of memory for the KV cache when vLLM runs on a CPU.", ge=1)
+    server_port: int | None = _field(
+        None, "Model", "Port of the vLLM server that is started. Default: 8000 with serve, any free one with the page.", ge=0, le=65535
+    )
+    server_api_key: SecretStr | None = _field(
+        None,
+        "Model",
+        "API key that this server asks for; better given as a variable. Default: none with serve (or VLLM_API_KEY), a random one with the "
+        "page.",
+    )
+    hub_token: SecretStr | None = _field(
+        None, "Model", "Token for private models on the hub; used by download, stored nowhere. Better given as a variable."
+    )
     vllm_args: str = _field("", "Model", "Extra arguments for vLLM, in one string, for example '--enable-expert-parallel'.")
 
     base_url: str | None = _field(
@@ -89,6 +101,14 @@ class Settings(BaseSettings):
     @classmethod
     def _names_servers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         mcp_targets(value)
+        return value
+
+    @field_validator("server_api_key", "hub_token")
+    @classmethod
+    def _one_word(cls, value: SecretStr | None) -> SecretStr | None:
+        text = "" if value is None else value.get_secret_value()
+        if value is not None and (not text or not text.isascii() or not text.isprintable() or " " in text):
+            raise ValueError("must be one word of ASCII characters")
         return value
 
     @field_validator("auth")

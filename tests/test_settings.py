@@ -124,3 +124,9 @@ def test_a_quote_left_open_is_found_before_the_launch() -> None:
 def test_a_file_that_is_no_text_is_refused_in_one_line() -> None:
     Path(".env").write_bytes(b"KIMI_DEMO_MODEL=\xff\xfe\n")
     assert refusal() == ".env: is not UTF-8 text"
+
+
+def test_keys_and_tokens_are_one_word_and_never_repeated() -> None:
+    for name in ("server-api-key", "hub-token"):
+        line = refusal(f"--{name}", "two words-secret")
+        assert f"--{name}" in line and "one word" in line and "words-secret" not in line

@@ -34,7 +34,7 @@ class Launch:
     model: folder or hub id; named: a person chose it, so its own code is trusted (Kimi's tokenizer is such code);
     max_model_len: tokens; cpu_kv_cache_gb: GiB per rank, on a CPU only; gpu_memory_utilization: share of each GPU, on GPUs only;
     extra: more arguments, which come last and win; port: 0 for a free one; logs: folder of the log file;
-    cores: the CPU cores that may be used; api_key: what requests must carry, never part of the command line.
+    cores: the CPU cores that may be used; api_key: what requests must carry ("": nothing), never part of the command line.
     """
 
     model: str
@@ -72,7 +72,8 @@ class Launch:
             extra=extra,
             on_cpu=build is not None and build.on_cpu,
             cores=tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else (0,),
-            port=port,
+            port=port or settings.server_port or 0,
+            **({} if settings.server_api_key is None else {"api_key": settings.server_api_key.get_secret_value()}),
         )
 
     @property
@@ -117,12 +118,13 @@ class Launch:
     def environment(self) -> dict[str, str]:
         """What the child's environment has beyond what it inherits."""
         variables = {
-            "VLLM_API_KEY": self.api_key,
             "VLLM_NO_USAGE_STATS": "1",
             "VLLM_ENGINE_READY_TIMEOUT_S": str(_READY_TIMEOUT_S),
             "PYTHONUNBUFFERED": "1",  # so that a line of the log is there when it was written
             "NO_COLOR": "1",
         }
+        if self.api_key:
+            variables["VLLM_API_KEY"] = self.api_key
         if self.folder is not None:
             variables["HF_HUB_OFFLINE"] = "1"
         elif self.model_source == "modelscope":
@@ -141,7 +143,8 @@ class Launch:
         added = self.environment()
         if inherited.get("VLLM_CPU_OMP_THREADS_BIND"):
             added.pop("VLLM_CPU_OMP_THREADS_BIND", None)
-        return {name: value for name, value in inherited.items() if not name.upper().startswith("KIMI_DEMO_")} | added
+        kept = {name: value for name, value in inherited.items() if not name.upper().startswith("KIMI_DEMO_") and name != "VLLM_API_KEY"}
+        return kept | added
 
 
 def refuse_ours(extra: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ def docker(launch: Launch, version: str) -> str:
     lines += [f"-e {shlex.quote(f'{name}={value}')}" for name, value in sorted(_variables(launch).items())]
     if launch.folder is not None:
         folder = launch.folder.resolve()
-        lines.append("-v " + shlex.quote(f"{folder}:{folder}:ro"))
+        lines.append("-v " + shlex.quote(f"{folder}:{launch.folder.absolute()}:ro"))  # the model's path may be a link
         lines += [f"-v {shlex.quote(f'{target}:{target}:ro')}" for target in _outside(folder)]
     else:
         lines.append('-v "$HOME/.cache/huggingface:/root/.cache/huggingface"')
@@ -44,17 +44,17 @@ def docker(launch: Launch, version: str) -> str:
 
 
 def curls(base_url: str, model: str, key_variable: str = KEY_VARIABLE) -> list[tuple[str, str]]:
-    """(name, line): the guide's requests, for a running server. The key is taken from the variable."""
-    head = f'-H "Authorization: Bearer ${key_variable}"'
+    """(name, line): the guide's requests, for a running server. The key is taken from the variable ("": none is asked for)."""
+    head = [f'-H "Authorization: Bearer ${key_variable}"'] if key_variable else []
     kind = '-H "Content-Type: application/json"'
 
     def post(route: str, body: str) -> str:
-        return _lines([f"curl {shlex.quote(base_url + route)}", head, kind, f"-d {shlex.quote(body)}"])
+        return _lines([f"curl {shlex.quote(base_url + route)}", *head, kind, f"-d {shlex.quote(body)}"])
 
     name = _json(model)
     chat = f'{{"model": {name}, "messages": [{{"role": "user", "content": "9.11 和 9.9，哪个小？"}}]'
     return [
-        ("models", _lines([f"curl {shlex.quote(base_url + '/models')}", head])),
+        ("models", _lines([f"curl {shlex.quote(base_url + '/models')}", *head])),
         ("chat", post("/chat/completions", f'{chat}, "max_tokens": 1024, "temperature": 1.0, "top_p": 0.95}}')),
         ("instant", post("/chat/completions", f'{chat}, "max_tokens": 512, "chat_template_kwargs": {{"thinking": false}}}}')),
         ("raw", post("/completions", f'{{"model": {name}, "prompt": "给我一个关于大模型的简短介绍。", "max_tokens": 256}}')),

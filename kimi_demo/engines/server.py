@@ -162,17 +162,27 @@ class Server:
         raise self.failure()
 
     async def _answers(self, client: "httpx.AsyncClient") -> bool:
-        """Whether our server is ready at our port. Another's on the same port does not take our key, or takes any."""
+        """Whether our server is ready at our port. Another's on the same port does not take our key, or takes any; without a key ours is
+        known by what it serves (and by our process, which does not live on where it could not listen)."""
         import httpx
 
         try:
             if (await client.get(self.base_url.removesuffix("v1") + "health")).status_code != 200:
                 return False
+            if not self.api_key:
+                return self._serves_our_model(await client.get(self.base_url + "/models"))
             ours = await client.get(self.base_url + "/models", headers={"Authorization": f"Bearer {self.api_key}"})
             anyone = await client.get(self.base_url + "/models")
         except httpx.HTTPError:
             return False
         return ours.status_code == 200 and anyone.status_code == 401
+
+    def _serves_our_model(self, answer: "httpx.Response") -> bool:
+        try:
+            cards = answer.json()["data"] if answer.status_code == 200 else []
+            return any(self.launch.model in (card.get("id"), card.get("root")) for card in cards)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return False
 
     def _read(self) -> None:
         """Until every process that writes to the log has ended."""

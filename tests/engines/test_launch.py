@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.launch import Launch, refuse_ours
@@ -105,3 +106,14 @@ def test_arguments_with_similar_names_are_not() -> None:
 )
 def test_what_looks_like_a_path(model: str, path: bool) -> None:
     assert Launch(model, Path("logs")).looks_like_path is path
+
+
+def test_a_port_and_a_key_that_a_person_sets(tmp_path: Path) -> None:
+    chosen = Settings(_env_file=None, data=tmp_path, server_port=8000, server_api_key=SecretStr("sk-mine"))
+    made = Launch.from_settings(chosen, str(tmp_path))
+    assert (made.port, made.api_key) == (8000, "sk-mine")
+    assert Launch.from_settings(chosen, str(tmp_path), port=9000).port == 9000
+
+
+def test_without_a_key_none_is_asked_for_not_even_an_inherited_one(tmp_path: Path) -> None:
+    assert "VLLM_API_KEY" not in launch(tmp_path, api_key="").child_environment({"VLLM_API_KEY": "left over", "PATH": "/bin"})
