@@ -152,12 +152,21 @@ class ServerControl:
         return settings, self._folder if choice.model == self._settings.model else ModelFolder(settings)
 
     async def launch_of(self, options: LaunchOptions, model: str) -> Launch:
-        """The launch as it would be, for showing; its key is nobody's. The stand-in's folder may have to be built first.
+        """The launch as it would be, for showing; its key is nobody's, and nothing is built for it.
 
         Raises Failure: server.argument_ours, launch.model, model.path_missing, rehearsal.build.
         """
+        from kimi_demo.engines.rehearsal.base import BaseMissing
+        from kimi_demo.engines.rehearsal.build import model_path
+
         settings, folder = self.planned(options, model)
-        return Launch.from_settings(settings, await folder.path(lambda event: None))
+        if not settings.rehearsal:
+            return Launch.from_settings(settings, await folder.path(lambda event: None))
+        try:
+            path = await asyncio.to_thread(model_path, settings.data.resolve())
+        except BaseMissing as error:
+            raise Failure("rehearsal.build", reason=error) from None
+        return Launch.from_settings(settings, str(path))
 
     def start_check(self) -> None:
         """Begins the self-test of what answers now. Raises Failure: server.off, check.running."""

@@ -20,11 +20,13 @@ from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.offline import Emit, OfflineEngine
 from kimi_demo.engines.offline_launch import OfflineLaunch
+from kimi_demo.engines.saved_launches import SavedLaunches
 from kimi_demo.engines.server_note import ServerNote
 from kimi_demo.runs.images import Images
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
+from kimi_demo.server_control import ServerControl
 from kimi_demo.settings import Settings
 from kimi_demo.tasks import chat
 from kimi_demo.tools.people import People
@@ -50,7 +52,7 @@ class Application:
     async def aclose(self) -> None:
         """Stops all runs, then the engines, then the store; each even if the one before fails."""
         services = self.services
-        runs = (services.batches.aclose, services.chats.aclose, services.registry.aclose)
+        runs = (services.control.aclose, services.batches.aclose, services.chats.aclose, services.registry.aclose)
         for step in (*runs, services.chat_engine.stop, services.offline.close):
             try:
                 await step()
@@ -82,6 +84,7 @@ async def build(settings: Settings, access: Access) -> Application:
     shelf = Shelf(settings.data / "batches")
     await asyncio.to_thread(shelf.recover)
     batch_engines = BatchEngines(settings, folder, offline, engine, lease)
+    saved = await asyncio.to_thread(SavedLaunches, settings.data / "servers.json")
 
     services = Services(
         settings=settings,
@@ -95,6 +98,7 @@ async def build(settings: Settings, access: Access) -> Application:
         offline=offline,
         lease=lease,
         batches=Batches(shelf, Drafts(shelf, batch_engines, settings), batch_engines),
+        control=ServerControl(settings, engine, folder, lease, saved),
         people=People(),
     )
     blocks = await asyncio.to_thread(page.build, services)
@@ -115,5 +119,6 @@ async def build(settings: Settings, access: Access) -> Application:
         head=page.head(words),
     )
     services.chat_engine.start()
+    services.control.begin()
     services.chats.purge()
     return Application(mounted, services)

@@ -79,7 +79,7 @@ def _exported(services: Services, conversation: Conversation, runs: Sequence[Run
         except Failure:
             return None
 
-    known = transcript(conversation, runs, services.settings, texts, image_url)
+    known = transcript(conversation, runs, services.chat_engine.settings, texts, image_url)
     if form == "json":
         return as_json(known)
     if form == "md":

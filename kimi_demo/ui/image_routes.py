@@ -24,7 +24,7 @@ def add_images(app: FastAPI, services: Services) -> None:
 
     async def require_sight() -> None:
         """Raises Failure: images.blind, images.unknown."""
-        settings, endpoint = services.settings, services.chat_engine.endpoint
+        settings, endpoint = services.chat_engine.settings, services.chat_engine.endpoint
         if settings.base_url is None and settings.rehearsal:
             raise Failure("images.blind", model=texts.say("badge.rehearsal"))
         if endpoint is None:

@@ -1,16 +1,16 @@
-"""The page: a header and three tabs, in Gradio Blocks. What is written live is drawn by assets/live.js into the `.live` boxes."""
+"""The page: a header and four tabs, in Gradio Blocks. What is written live is drawn by assets/live.js into the `.live` boxes."""
 
 from html import escape
 
 import gradio as gr
 
-from kimi_demo.ui import api, batch_tab, chat_tab, tools_tab
+from kimi_demo.ui import api, batch_tab, chat_tab, server_tab, tools_tab
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
-SCRIPTS = ("live", "chat", "parameters", "request", "images", "raw", "tools", "batch")
+SCRIPTS = ("live", "chat", "parameters", "request", "images", "raw", "tools", "batch", "server")
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "tools", "batch")
+SHEETS = ("page", "thinking", "tools", "batch", "server")
 
 
 def build(services: Services) -> gr.Blocks:
@@ -25,6 +25,8 @@ def build(services: Services) -> gr.Blocks:
                 tools_tab.build(services)
             with gr.Tab(texts.say("batch.tab"), id="batch", elem_id="tab-batch"):
                 batch_tab.build(services)
+            with gr.Tab(texts.say("server_page.tab"), id="server", elem_id="tab-server"):
+                server_tab.build()
         api.build(services)
     return blocks
 

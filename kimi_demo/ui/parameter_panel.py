@@ -40,9 +40,9 @@ def server_kind(services: Services) -> Kind | None:
     """How the server is spoken to; None while that is not known."""
     if services.chat_engine.endpoint is not None:
         return services.chat_engine.endpoint.kind
-    if services.settings.base_url is None:
+    if services.chat_engine.settings.base_url is None:
         return "vllm"
-    return None if services.settings.endpoint_kind == "auto" else services.settings.endpoint_kind
+    return None if services.chat_engine.settings.endpoint_kind == "auto" else services.chat_engine.settings.endpoint_kind
 
 
 def build(

@@ -19,6 +19,8 @@ from kimi_demo.ui.image_routes import add_images
 from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
+from kimi_demo.ui.server_acts import add_server_acts
+from kimi_demo.ui.server_routes import add_server_routes
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.thoughts import add_thoughts
 from kimi_demo.ui.tools_acts import add_tools_acts
@@ -36,6 +38,8 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_room(app, services)
     add_images(app, services)
     add_tools_acts(app, services)
+    add_server_routes(app, services)
+    add_server_acts(app, services)
 
     add_batch_drafts(app, services)
     add_batch_routes(app, services)  # its stream before those of all other kinds
@@ -52,12 +56,12 @@ def add_routes(app: FastAPI, services: Services) -> None:
     @app.get("/kimi/badge")
     async def model_badge(request: Request) -> Response:
         operator = services.access.is_operator(request)
-        now = badge(services.settings, services.chat_engine, services.texts, operator=operator)
+        now = badge(services.chat_engine.settings, services.chat_engine, services.texts, operator=operator)
         return JSONResponse({"html": now.html, "settled": now.settled}, headers={"cache-control": "no-store"})
 
     async def restart(request: Request, given: Given) -> None:
         services.access.require_operator(request)
-        await services.chat_engine.restart()
+        await services.control.restart()
 
     add_act(app, services, "restart", Given, restart)
     add_thoughts(app, services)

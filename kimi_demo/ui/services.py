@@ -19,6 +19,7 @@ from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
+from kimi_demo.server_control import ServerControl
 from kimi_demo.tasks import batch, chat, repeat, use_tools
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.people import Asking, People
@@ -53,6 +54,7 @@ class Services:
     offline: OfflineEngine
     lease: Lease
     batches: Batches
+    control: ServerControl
     people: People
 
     def start_alone(self, owner: str, message: str, sampling: Sampling, *, thinking: bool, kind: str) -> Run:

@@ -1,0 +1,160 @@
+"""What the buttons of the Server tab do. Each asks first whether it is the operator who pressed it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request
+from pydantic import ValidationError
+
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.availability import find_vllm
+from kimi_demo.engines.launch_options import LaunchOptions
+from kimi_demo.engines.launch_shown import docker, shell
+from kimi_demo.ui.acts import Given, add_act
+from kimi_demo.ui.services import Services
+from kimi_demo.ui.texts import Texts
+
+
+class Takeover(Given):
+    takeover: bool = False
+
+
+class Form(Given):
+    """options: the fields of `LaunchOptions`, as a form has them."""
+
+    options: dict[str, str | bool]
+    model: str
+    takeover: bool = False
+
+
+class Named(Given):
+    name: str
+
+
+class Profile(Given):
+    name: str
+    options: dict[str, str | bool]
+
+
+class Where(Given):
+    address: str
+    key: str = ""
+
+
+class Forgotten(Given):
+    address: str
+
+
+G = TypeVar("G", bound=Given)
+
+
+def add_server_acts(app: FastAPI, services: Services) -> None:
+    control, texts = services.control, services.texts
+
+    def act(name: str, given: type[G], do: Callable[[G], Awaitable[object]]) -> None:
+        async def checked(request: Request, values: G) -> object:
+            services.access.require_operator(request)
+            return await do(values)
+
+        add_act(app, services, name, given, checked)
+
+    async def start(given: Form) -> None:
+        await control.start(options_in(given.options, texts), given.model, takeover=given.takeover)
+
+    async def restart(given: Takeover) -> None:
+        await control.restart(takeover=given.takeover)
+
+    async def stop(given: Given) -> None:
+        await control.stop()
+
+    async def use(given: Where) -> None:
+        await control.use(given.address, given.key)
+
+    async def forget(given: Forgotten) -> None:
+        control.forget(given.address)
+
+    async def preview(given: Form) -> dict[str, str]:
+        """The launch as lines, or the field that is wrong and why."""
+        try:
+            launch = await control.launch_of(options_in(given.options, texts), given.model)
+        except Failure as failure:
+            what, hint = texts.failure(failure.code, failure.params)
+            field = (
+                failure.params.get("name", "")
+                if failure.code == "launch.field"
+                else "extra"
+                if failure.code == "server.argument_ours"
+                else "model"
+            )
+            return {"field": field, "problem": what if field != "model" else f"{what} {hint}"}
+        build = find_vllm()
+        return {"shell": shell(launch), "docker": docker(launch, build.version if build is not None else "0.32.0")}
+
+    async def save(given: Profile) -> dict[str, str]:
+        return {"name": control.saved.save_profile(given.name, options_in(given.options, texts))}
+
+    async def delete(given: Named) -> None:
+        control.saved.delete_profile(given.name)
+
+    async def load(given: Named) -> dict[str, Any]:
+        return {"options": control.saved.profile(given.name).model_dump()}
+
+    async def check(given: Given) -> None:
+        control.start_check()
+
+    async def stop_check(given: Given) -> None:
+        await control.stop_check()
+
+    async def ask(given: Given) -> None:
+        if control.engine.endpoint is None:
+            raise Failure("server.off")
+        control.ask()
+
+    async def key(given: Given) -> dict[str, str]:
+        """Of our own server, for the clipboard: it is made anew at every start and drawn nowhere."""
+        server = control.engine.server
+        if server is None or server.exited:
+            raise Failure("server.off")
+        return {"key": server.api_key}
+
+    act("server_start", Form, start)
+    act("server_restart", Takeover, restart)
+    act("server_stop", Given, stop)
+    act("server_use", Where, use)
+    act("server_forget", Forgotten, forget)
+    act("server_preview", Form, preview)
+    act("server_profile_save", Profile, save)
+    act("server_profile_delete", Named, delete)
+    act("server_profile_load", Named, load)
+    act("server_check", Given, check)
+    act("server_check_stop", Given, stop_check)
+    act("server_ask", Given, ask)
+    act("server_key", Given, key)
+
+
+_PROBLEMS = {
+    "int_parsing": "whole",
+    "int_from_float": "whole",
+    "float_parsing": "number",
+    "finite_number": "number",
+    "greater_than_equal": "at_least",
+    "greater_than": "more_than",
+    "less_than_equal": "at_most",
+    "string_too_long": "too_long",
+    "string_pattern_mismatch": "letters",
+}
+
+
+def options_in(fields: dict[str, str | bool], texts: Texts) -> LaunchOptions:
+    """The form's fields. Raises Failure("launch.field", name=…, label=…, problem=…) for the first that is wrong."""
+    try:
+        return LaunchOptions.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "extra"
+        known = _PROBLEMS.get(first["type"])
+        limits = {key: value for key, value in first.get("ctx", {}).items() if isinstance(value, int | float)}
+        limit = next(iter(limits.values()), "")
+        problem = texts.say(f"launch_problem.{known}", limit=limit) if known else str(first["msg"]).removeprefix("Value error, ")
+        label = texts.strings.get(f"launch_option.{name}.label", name)
+        raise Failure("launch.field", name=name, label=label, problem=problem) from None
