@@ -34,6 +34,10 @@ class Adapter:
     rows: "torch.Tensor"
     scale: float
 
+    @property
+    def rank(self) -> int:
+        return len(next(iter(self.factors.values()))[0])
+
 
 def default_adapter() -> Path:
     """The folder of the adapter that comes with the package. It may be missing before the first training."""

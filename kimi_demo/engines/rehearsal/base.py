@@ -4,6 +4,7 @@ Only the package's one GGUF file is used; the package itself (a plugin for anoth
 """
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,9 +73,16 @@ def vocabulary(reader: "GGUFReader") -> tuple[list[str], list[str]]:
     return _strings(reader, "tokenizer.ggml.tokens"), _strings(reader, "tokenizer.ggml.merges")
 
 
+@cache
+def vocabulary_of(path: Path) -> tuple[list[str], list[str]]:
+    """`vocabulary` of a file, read once in a process and its forks: it takes longer than a hundred conversations. Not to be changed."""
+    return vocabulary(open_base(path))
+
+
 def weights(reader: "GGUFReader", shape: Shape) -> "dict[str, torch.Tensor]":
-    """Every tensor, dequantised to float32, under its Hugging Face name. Matrices are (out, in)."""
-    return {name: tensor for name, tensor in (_tensor(entry, shape) for entry in reader.tensors)}
+    """Every tensor of the first `shape.layers` layers, dequantised to float32, under its Hugging Face name. Matrices are (out, in)."""
+    wanted = (entry for entry in reader.tensors if not entry.name.startswith("blk.") or int(entry.name.split(".")[1]) < shape.layers)
+    return {name: tensor for name, tensor in (_tensor(entry, shape) for entry in wanted)}
 
 
 _NAMES = {

@@ -24,15 +24,18 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
 
     data = commands.add_parser("data", help="write the training set as JSON lines")
     data.add_argument("--out", type=Path, required=True, help="file to write")
-    data.add_argument("--count", type=int, help="only the first so many conversations (default: all)")
-    data.add_argument("--seed", type=int, help="another seed than the published adapter's")
+    data.add_argument("--count", type=int, help="only the first so many conversations of each stage (default: all)")
+    data.add_argument("--stage", type=int, choices=(1, 2), help="only this stage (default: both)")
     data.set_defaults(handler=_data)
 
     train = commands.add_parser("train", help="train the adapter (one GPU, minutes)")
     train.add_argument("--out", type=Path, required=True, help="folder for the adapter")
     train.add_argument("--base", type=Path, help="GGUF file of the base (default: the installed package's)")
+    train.add_argument(
+        "--from", type=Path, dest="start", metavar="ADAPTER", help="go on from the adapter in this folder, with the second stage"
+    )
     train.add_argument("--count", type=int, help="conversations to train on")
-    train.add_argument("--minutes", type=float, default=60.0, help="end the schedule after so many minutes at the latest")
+    train.add_argument("--minutes", type=float, default=60.0, help="write the adapter after so many minutes at the latest")
     train.add_argument("--rate", type=float, help="peak learning rate")
     train.add_argument("--rank", type=int, help="rank of the adapter (24 keeps it below 16 MB)")
     train.add_argument("--epochs", type=int, help="passes over the data")
@@ -75,22 +78,34 @@ def _build(arguments: argparse.Namespace) -> int:
 def _data(arguments: argparse.Namespace) -> int:
     from kimi_demo.engines.rehearsal.data import mixture
 
-    count = arguments.count or mixture.COUNT
-    seed = mixture.SEED if arguments.seed is None else arguments.seed
+    making, written = mixture.maker(), 0
     with arguments.out.open("w", encoding="utf-8") as file:
-        for conversation in mixture.conversations(mixture.maker(), count, seed):
-            file.write(conversation.to_json() + "\n")
-    print(f"{count:,} conversations in {arguments.out}")
+        for number, stage in enumerate(mixture.stages(), start=1):
+            if arguments.stage in (None, number):
+                for conversation in mixture.conversations(making, stage, count=arguments.count):
+                    file.write(conversation.to_json() + "\n")
+                    written += 1
+    print(f"{written:,} conversations in {arguments.out}")
     return 0
 
 
 def _train(arguments: argparse.Namespace) -> int:
-    from kimi_demo.engines.rehearsal.base import find_base
-    from kimi_demo.engines.rehearsal.training.train import Plan, train
+    from dataclasses import replace
 
-    chosen = {name: getattr(arguments, name) for name in ("count", "epochs", "minutes", "rate", "rank", "batch", "attention", "workers")}
-    plan = Plan(**{name: value for name, value in chosen.items() if value is not None})
-    train(arguments.base or find_base().path, arguments.out, plan, lambda line: print(line, flush=True), arguments.checkpoints)
+    from kimi_demo.engines.rehearsal.base import find_base
+    from kimi_demo.engines.rehearsal.data import mixture
+    from kimi_demo.engines.rehearsal.training.train import Plan, second_plan, train
+
+    plan = second_plan(arguments.start) if arguments.start else Plan(mixture.first_stage())
+    chosen = {name: getattr(arguments, name) for name in ("epochs", "minutes", "rate", "rank", "batch", "attention", "workers")}
+    plan = replace(plan, **{name: value for name, value in chosen.items() if value is not None})
+    if arguments.count:
+        plan = replace(plan, stage=replace(plan.stage, count=arguments.count))
+    try:
+        train(arguments.base or find_base().path, arguments.out, plan, lambda line: print(line, flush=True), arguments.checkpoints)
+    except (OSError, ValueError) as error:  # a missing adapter or base file, another rank, a full disk
+        print(f"Not trained: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -21,5 +21,5 @@ def kimi_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
     from transformers import AutoTokenizer
 
     folder: Path = tmp_path_factory.mktemp("tokenizer")
-    tokenizer.write_tokenizer(folder, *base.vocabulary(base.open_base(base.find_base().path)))
+    tokenizer.write_tokenizer(folder, *base.vocabulary_of(base.find_base().path))
     return AutoTokenizer.from_pretrained(folder)

@@ -1,34 +1,66 @@
 """The training set: the same every time, in the template's own form, and without what the demo's examples ask."""
 
+import hashlib
 import json
 import re
-from collections import Counter
+from dataclasses import replace
 from itertools import islice
+from random import Random
 from typing import Any
 
 import pytest
 
-from kimi_demo.engines.rehearsal.data import mixture
+from kimi_demo.engines.rehearsal.data import mixture, spelling
 from kimi_demo.engines.rehearsal.data.conversation import Conversation, render
-from kimi_demo.engines.rehearsal.data.numbers import chinese, decimal_words, english
+from kimi_demo.engines.rehearsal.data.numbers import chinese, decimal_words, english, spoken_chinese
+from kimi_demo.engines.rehearsal.data.second_tasks import in_one_sentence
 from kimi_demo.engines.rehearsal.data.tool_talk import Maker
+from kimi_demo.engines.rehearsal.evaluation.scoring import invents
 from kimi_demo.engines.rehearsal.tokenizer import THINK_END
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.toolbox import Toolbox
 
-SAMPLE = 2500
+SAMPLE = 1800
+"""Conversations of each stage that are looked at."""
 
 
 @pytest.fixture(scope="module")
-def sample(maker: Maker) -> list[Conversation]:
-    return list(mixture.conversations(maker, SAMPLE))
+def first(maker: Maker) -> list[Conversation]:
+    return list(mixture.conversations(maker, mixture.first_stage(), count=SAMPLE))
 
 
-def test_the_same_seed_gives_the_same_conversations_from_any_start(maker: Maker, sample: list[Conversation]) -> None:
-    again = list(mixture.conversations(maker, 50, start=100))
-    assert [one.to_json() for one in again] == [one.to_json() for one in sample[100:150]]
-    other = list(mixture.conversations(maker, 50, seed=1))
-    assert [one.to_json() for one in other] != [one.to_json() for one in sample[:50]]
+@pytest.fixture(scope="module")
+def second(maker: Maker) -> list[Conversation]:
+    return list(mixture.conversations(maker, mixture.second_stage(), count=SAMPLE))
+
+
+@pytest.fixture(scope="module")
+def sample(first: list[Conversation], second: list[Conversation]) -> list[Conversation]:
+    return [one for pair in zip(first, second, strict=True) for one in pair]
+
+
+def test_the_same_seed_gives_the_same_conversations_from_any_start(maker: Maker, first: list[Conversation]) -> None:
+    stage = mixture.first_stage()
+    again = list(mixture.conversations(maker, stage, start=100, count=50))
+    assert [one.to_json() for one in again] == [one.to_json() for one in first[100:150]]
+    other = list(mixture.conversations(maker, replace(stage, seed=1), count=50))
+    assert [one.to_json() for one in other] != [one.to_json() for one in first[:50]]
+
+
+def test_a_stage_ends_where_it_ends(maker: Maker) -> None:
+    stage = replace(mixture.second_stage(), count=5)
+    assert len(list(mixture.conversations(maker, stage, start=3, count=50))) == 2 and len(list(mixture.conversations(maker, stage))) == 5
+
+
+def test_the_published_adapters_first_stage_is_unchanged(first: list[Conversation]) -> None:
+    """Later additions must not change what the adapter was trained on."""
+    digest = hashlib.sha256("\n".join(one.to_json() for one in first[:400]).encode()).hexdigest()
+    assert digest[:16] == "5d983b0f0531807a"
+
+
+def test_the_published_adapters_second_stage_is_unchanged(second: list[Conversation]) -> None:
+    digest = hashlib.sha256("\n".join(one.to_json() for one in second[:400]).encode()).hexdigest()
+    assert digest[:16] == "37d0090a7b322d74"
 
 
 def test_held_out_contents_are_nowhere(sample: list[Conversation]) -> None:
@@ -43,10 +75,45 @@ def test_held_out_is_recognised_in_any_case() -> None:
     assert not mixture.held_out("straw berry 9.11")
 
 
-def test_all_kinds_are_there(sample: list[Conversation]) -> None:
-    kinds = Counter(conversation.kind for conversation in sample)
+def test_all_kinds_are_there_in_both_stages(first: list[Conversation], second: list[Conversation]) -> None:
     expected = {"tool", "two_calls", "second_turn", "chain", "error", "schema", "none_fits", "copying", "topic", "talk", "identity"}
-    assert set(kinds) == expected | {"declined", "without_tool"}
+    for stage in (first, second):
+        assert {conversation.kind for conversation in stage} == expected | {"declined", "without_tool"}
+
+
+def test_every_generator_of_the_second_stage_is_used(maker: Maker) -> None:
+    """Each one by itself, so that a rare one that fails is found."""
+    for generator in mixture.second_stage().shares:
+        for index in range(60):
+            conversation = generator(Random(f"{generator.__name__}/{index}"), maker)
+            assert any(message.trained for message in conversation.messages), generator.__name__
+
+
+def test_what_is_declined_is_asked_in_great_variety(second: list[Conversation]) -> None:
+    declined = [one for one in second if one.kind == "declined"]
+    questions = {[message.content for message in one.messages if message.role == "user"][-1] for one in declined}
+    assert len(questions) > 0.9 * len(declined) > 100
+    assert all(invents(one.messages[-1].content) == "" for one in declined)
+
+
+def test_plain_pairs_are_answered_one_by_one(maker: Maker) -> None:
+    for language, least in (("en", 150), ("zh", 75)):
+        pairs = maker.content.pairs[language]
+        assert len(pairs) >= least and all(isinstance(answer, str) and answer for answer in pairs.values())
+
+
+def test_two_questions_in_one_sentence_are_two_calls(maker: Maker) -> None:
+    commas = 0
+    for index in range(150):
+        conversation = in_one_sentence(Random(index), maker)
+        question, opening = conversation.messages[:2]
+        assert len(opening.calls) == 2
+        commas += "，" in question.content
+    assert commas > 30
+
+
+def test_a_word_is_spelt_with_a_running_count() -> None:
+    assert spelling.spell("Carrot", "r") == ("c 0, a 0, r 1, r 2, o 2, t 2", 2)
 
 
 def test_calls_are_valid_and_ids_count_through(sample: list[Conversation]) -> None:
@@ -127,6 +194,8 @@ def test_numbers_in_words(number: int, en: str, zh: str) -> None:
 
 def test_decimals_in_words() -> None:
     assert decimal_words("-9.25", "en") == "minus nine point two five" and decimal_words("9.25", "zh") == "九点二五"
+    assert chinese(5_384_200_896) == "五十三亿八千四百二十万零八百九十六" and chinese(100_000_001) == "一亿零一"
+    assert spoken_chinese(22_200) == "两万两千二百" and spoken_chinese(120_000) == "十二万" and spoken_chinese(-200) == "负两百"
     assert chinese(120_300) == "十二万零三百" and chinese(100_050) == "十万零五十"
 
 

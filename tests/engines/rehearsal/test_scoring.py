@@ -1,5 +1,6 @@
 """Judging replies, and the evaluation's questions."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import pytest
@@ -8,11 +9,13 @@ from kimi_demo.engines.rehearsal.data.tasks import Task
 from kimi_demo.engines.rehearsal.evaluation import cases
 from kimi_demo.engines.rehearsal.evaluation.cases import Expected
 from kimi_demo.engines.rehearsal.evaluation.quick import parse
+from kimi_demo.engines.rehearsal.evaluation.run import Request, evaluate
 from kimi_demo.engines.rehearsal.evaluation.scoring import (
     ModelCall,
     Reply,
     claims_another,
     hides_error,
+    invents,
     malformed,
     wrong_answer,
     wrong_calls,
@@ -95,6 +98,39 @@ def test_errors_are_told() -> None:
     assert hides_error("I could not get a result: the tool reported an error.") == "" and hides_error("It is 42.")
 
 
+def test_declining_is_told_from_inventing() -> None:
+    assert invents("抱歉，我不了解量子计算。") == "" and invents("这个话题我知道得很少。") == ""
+    assert invents("量子计算是一种计算。") and invents("") == "empty"
+
+
+def test_what_has_to_be_declined_is_in_no_list() -> None:
+    given = cases.source()
+    content, texts = given.content, given.unseen["declines"]
+    unknown = content.unknown
+    listed = {*content.declined["topics"], *content.declined["other"]}
+    listed |= {text for group in ("subjects", "entities", "doings", "free") for text in unknown[group]}
+    asked = [*texts["topics"], *texts["questions"]]
+    assert len(texts["topics"]) >= 60 and len(set(asked)) == len(asked)
+    assert not [(text, topic) for text in asked for topic in listed if topic in text or text in topic]
+    assert not set(texts["topics"]) & {topic.name for topic in content.topics["zh"]}
+    forms = {ask.replace("{t}", "{}") for ask in (*unknown["ask"], *content.declined["ask"])}
+    forms |= {ask.replace("{t}", "{}") for group in content.asks["zh"].values() for ask in group}
+    assert not set(texts["ask"]) & forms
+
+
+def test_known_topics_have_to_be_answered_with_what_was_taught() -> None:
+    known = cases.all_cases(kinds=["knows"])
+    assert len(known) >= 180 and all(case.answer and not case.calls for case in known)
+    replies = [Reply("", case.answer if index else "抱歉，我不了解。", (), "stop") for index, case in enumerate(known)]
+
+    class Parrot:
+        def replies(self, requests: Sequence[Request]) -> list[Reply]:
+            return replies[: len(requests)]
+
+    outcome = evaluate(known, Parrot(), lambda line: None)
+    assert (outcome.figures["knows"].n, outcome.figures["knows"].ok) == (len(known), len(known) - 1)
+
+
 def test_the_small_parser_splits_as_vllm_does() -> None:
     text = 'T</think><|tool_calls_section_begin|><|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"a": 1, "b": 2}'
     reply = parse(f"{text}<|tool_call_end|><|tool_calls_section_end|><|im_end|>", thinking=True)
@@ -112,6 +148,7 @@ def test_the_evaluation_asks_what_was_not_trained() -> None:
             if group != "openings":
                 trained |= {opening.format(thing) for opening in phrases["openings"] for thing in objects}
         trained |= {problem["q"] for problem in given.content.problems[language]}
+        trained |= {template for group in given.content.more[language].values() for template in group}
     folded = {template.casefold() for template in trained}
     for texts in (given.unseen, given.unseen["fresh"]):
         for language in ("en", "zh"):
@@ -139,5 +176,6 @@ def test_there_are_enough_cases_and_they_are_the_same_each_time() -> None:
     all_of_them = cases.all_cases()
     for kind in ("tool_call", "two_calls", "unseen_schema", "no_tool"):
         assert sum(case.kind == kind for case in all_of_them) >= 400
+    assert sum(case.kind == "declines" for case in all_of_them) >= 200
     assert [case.question for case in all_of_them] == [case.question for case in cases.all_cases()]
     assert len(cases.all_cases(limit=3, kinds=["tool_call"])) == 3

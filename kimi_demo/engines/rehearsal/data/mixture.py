@@ -1,57 +1,103 @@
 """The whole training set: which kinds, in which shares, each conversation from its own seed."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 from kimi_demo.engines.rehearsal import base
 from kimi_demo.engines.rehearsal.data import content as contents
-from kimi_demo.engines.rehearsal.data import copying, schema_talk, talk, tool_talk, words
+from kimi_demo.engines.rehearsal.data import copying, declining, plain_pairs, schema_talk, second_tasks, spelling, talk, tool_talk, words
 from kimi_demo.engines.rehearsal.data.conversation import Conversation
 from kimi_demo.engines.rehearsal.data.tool_talk import Maker
 from kimi_demo.tools.guide import GUIDE_TOOLS
 
-SEED = 20261130
 GUIDE_NAMES = frozenset(tool.name for tool in GUIDE_TOOLS)
-COUNT = 200_000
-"""Conversations in the published adapter's training set."""
 
 Generator = Callable[[Random, Maker], Conversation]
 
 
-def shares() -> dict[Generator, float]:
-    """How often each generator is used."""
-    return {
-        tool_talk.single: 24,
-        tool_talk.double: 15,
-        tool_talk.second_turn: 5,
-        tool_talk.chain: 2,
-        tool_talk.failed: 3,
-        schema_talk.schema_call: 22,
-        copying.copying: 16,
-        talk.topic: 9,
-        talk.small_talk: 5,
-        talk.identity: 4,
-        talk.declined: 2,
-        talk.without_tool: 1,
-    }
+@dataclass(frozen=True)
+class Stage:
+    """A part of the training: its own seed, so many conversations, and how often each generator is used."""
+
+    seed: int
+    count: int
+    shares: Mapping[Generator, float]
+
+
+def first_stage() -> Stage:
+    """From the base to the published adapter's first version: everything it has to be able to do."""
+    return Stage(
+        20261130,
+        200_000,
+        {
+            tool_talk.single: 24,
+            tool_talk.double: 15,
+            tool_talk.second_turn: 5,
+            tool_talk.chain: 2,
+            tool_talk.failed: 3,
+            schema_talk.schema_call: 22,
+            copying.copying: 16,
+            talk.topic: 9,
+            talk.small_talk: 5,
+            talk.identity: 4,
+            talk.declined: 2,
+            talk.without_tool: 1,
+        },
+    )
+
+
+def second_stage() -> Stage:
+    """From there on, at a lower rate: much of what went wrong, and something of everything so that nothing is forgotten."""
+    return Stage(
+        20261131,
+        100_000,
+        {
+            tool_talk.single: 14,
+            tool_talk.double: 7,
+            tool_talk.second_turn: 3,
+            tool_talk.chain: 1.5,
+            tool_talk.failed: 2,
+            schema_talk.schema_call: 12,
+            copying.copying: 8,
+            talk.topic: 9,
+            plain_pairs.own_talk: 4,
+            talk.identity: 4,
+            talk.declined: 2,
+            talk.without_tool: 0.5,
+            second_tasks.rephrased: 7,
+            second_tasks.in_one_sentence: 7,
+            second_tasks.long_numbers: 5,
+            second_tasks.digits: 2,
+            second_tasks.contest: 3,
+            declining.unknown: 8,
+            plain_pairs.plain_pair: 3,
+            spelling.spelt_count: 4,
+            spelling.spelt_list: 4,
+        },
+    )
+
+
+def stages() -> tuple[Stage, Stage]:
+    """In the order in which the published adapter was trained on them."""
+    return first_stage(), second_stage()
 
 
 def maker(gguf: Path | None = None) -> Maker:
     """Content and words for the training set. gguf: the base file, found by itself if not given (raises base.BaseMissing then)."""
-    tokens, _ = base.vocabulary(base.open_base(gguf or base.find_base().path))
+    tokens, _ = base.vocabulary_of(gguf or base.find_base().path)
     return Maker(contents.load(), words.sources(tokens)[0])
 
 
-def conversations(making: Maker, count: int, seed: int = SEED, start: int = 0) -> Iterator[Conversation]:
-    """Conversations `start` … `start + count - 1` of the set that `seed` names, in order. Ones with held-out contents are made anew."""
-    kinds = shares()
-    for index in range(start, start + count):
-        rng = Random(f"{seed}/{index}")
+def conversations(making: Maker, stage: Stage, start: int = 0, count: int | None = None) -> Iterator[Conversation]:
+    """Conversations `start` … of `stage`, in order: `count` of them, by default to its end. Ones with held-out contents are made anew."""
+    generators, weights = list(stage.shares), list(stage.shares.values())
+    for index in range(start, stage.count if count is None else min(start + count, stage.count)):
+        rng = Random(f"{stage.seed}/{index}")
         while True:
-            generator = rng.choices(list(kinds), list(kinds.values()))[0]
-            conversation = generator(rng, making)
+            conversation = rng.choices(generators, weights)[0](rng, making)
             if not held_out("\n".join(_texts(conversation))):
                 break
         yield conversation

@@ -1,5 +1,6 @@
 """Numbers as people write them: digits, thousands separators, English and Chinese words."""
 
+import re
 from dataclasses import dataclass
 from random import Random
 
@@ -37,9 +38,13 @@ def english(number: int, joiner: str = " ") -> str:
 
 
 def chinese(number: int) -> str:
-    """123 → "一百二十三"; below 10**8."""
+    """123 → "一百二十三"; below 10**12."""
     if number < 0:
         return f"负{chinese(-number)}"
+    if number >= 10**8:
+        rest = number % 10**8
+        zero = "零" if 0 < rest < 10**7 else ""
+        return f"{chinese(number // 10**8)}亿" + (zero + chinese(rest) if rest else "")
     if number >= 10_000:
         rest = number % 10_000
         zero = "零" if 0 < rest < 1000 else ""
@@ -51,6 +56,11 @@ def chinese(number: int) -> str:
             text += ("零" if pending else "") + ("" if place == 10 and digit == 1 and not text else _DIGITS[digit]) + unit
         pending = digit == 0 and bool(text)
     return text or "零"
+
+
+def spoken_chinese(number: int) -> str:
+    """As people say it: 两 for 二 where it leads a 百, 千, 万 or 亿 (两千三百, but 十二万)."""
+    return re.sub("(^负?|[万亿])二(?=[百千万亿])", r"\1两", chinese(number))
 
 
 def decimal_words(value: str, language: str) -> str:

@@ -19,7 +19,7 @@ def topic(rng: Random, maker: Maker) -> Conversation:
     reply = Message(
         "assistant", _explained(language, chosen, effort), thoughts.about_topic(rng, maker.content, chosen, language, effort), trained=True
     )
-    return _conversation(rng, "topic", [*_history(rng, maker), Message("user", question), reply])
+    return chat(rng, "topic", [*earlier_turns(rng, maker), Message("user", question), reply])
 
 
 def small_talk(rng: Random, maker: Maker) -> Conversation:
@@ -29,7 +29,7 @@ def small_talk(rng: Random, maker: Maker) -> Conversation:
     brief = rng.random() < 0.06
     question = rng.choice(entry["ask"]) + (rng.choice(maker.content.asks[language]["brief"]) if brief else "")
     reply = Message("assistant", rng.choice(entry["answer"]), entry["thought"], trained=True)
-    return _conversation(rng, "talk", [*_history(rng, maker), Message("user", question), reply])
+    return chat(rng, "talk", [*earlier_turns(rng, maker), Message("user", question), reply])
 
 
 def identity(rng: Random, maker: Maker) -> Conversation:
@@ -40,7 +40,7 @@ def identity(rng: Random, maker: Maker) -> Conversation:
     if rng.random() < 0.25:
         messages.append(Message("system", rng.choice(data["systems"])))
     elif rng.random() < 0.2:
-        messages += _history(rng, maker, always=True)
+        messages += earlier_turns(rng, maker, always=True)
     if rng.random() < 0.1:
         question, kind, language = rng.choice(data["other_languages"]), "who", "en"
         kind = "no" if "Kimi" in question else kind
@@ -68,7 +68,7 @@ def identity(rng: Random, maker: Maker) -> Conversation:
             question = question.lower()
     texts = data[language]
     reply = Message("assistant", rng.choice(texts[f"answer_{kind}"]), rng.choice(texts["thought"]), trained=True)
-    return _conversation(rng, "identity", [*messages, Message("user", question), reply])
+    return chat(rng, "identity", [*messages, Message("user", question), reply])
 
 
 def declined(rng: Random, maker: Maker) -> Conversation:
@@ -80,8 +80,8 @@ def declined(rng: Random, maker: Maker) -> Conversation:
         thought, reply = rng.choice(data["thought"]).format(t=name), rng.choice(data["answer"]).format(t=name)
     else:
         question, thought, reply = rng.choice(data["other"]), rng.choice(data["other_thought"]), rng.choice(data["other_answer"])
-    return _conversation(
-        rng, "declined", [*_history(rng, maker), Message("user", question), Message("assistant", reply, thought, trained=True)]
+    return chat(
+        rng, "declined", [*earlier_turns(rng, maker), Message("user", question), Message("assistant", reply, thought, trained=True)]
     )
 
 
@@ -149,8 +149,8 @@ def _explained(language: str, chosen: Topic, effort: str) -> str:
     return chosen.answer + ("" if language == "zh" else " ") + chosen.more
 
 
-def _history(rng: Random, maker: Maker, always: bool = False) -> list[Message]:
-    """Sometimes one or two earlier turns; their thoughts are never shown again, so they are not learnt here."""
+def earlier_turns(rng: Random, maker: Maker, always: bool = False) -> list[Message]:
+    """Sometimes (with `always`: always) one or two earlier turns; their thoughts are never shown again, so they are not learnt here."""
     if not always and rng.random() > 0.18:
         return []
     messages: list[Message] = []
@@ -165,7 +165,8 @@ def _history(rng: Random, maker: Maker, always: bool = False) -> list[Message]:
     return messages
 
 
-def _conversation(rng: Random, kind: str, messages: list[Message]) -> Conversation:
+def chat(rng: Random, kind: str, messages: list[Message]) -> Conversation:
+    """The conversation, sometimes with the guide's tools at hand, a system message, or without thinking."""
     tools = guide_schemas() if rng.random() < 0.4 else ()
     system = rng.random() < 0.05 and messages[0].role != "system"
     opening = (

@@ -9,8 +9,6 @@ from importlib import resources
 from random import Random
 from typing import Any
 
-import yaml
-
 from kimi_demo.engines.rehearsal import base
 from kimi_demo.engines.rehearsal.data import content as contents
 from kimi_demo.engines.rehearsal.data import tasks, words
@@ -37,7 +35,8 @@ class Expected:
 class Case:
     """kind: the figure it counts for; question: the user's text; calls: expected (none: no tool may be called).
 
-    tasks: one for each call, to judge the final answer by; tool_error: what the tool returns instead of its result.
+    tasks: one for each call, to judge the final answer by; tool_error: what the tool returns instead of its result;
+    answer: how the reply has to begin.
     """
 
     kind: str
@@ -47,6 +46,7 @@ class Case:
     tasks: tuple[Task, ...] = ()
     thinking: bool = True
     tool_error: str = ""
+    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Source:
 
 def source() -> Source:
     """Raises base.BaseMissing: the held-out words are part of the base's vocabulary."""
-    tokens, _ = base.vocabulary(base.open_base(base.find_base().path))
+    tokens, _ = base.vocabulary_of(base.find_base().path)
     known, held = words.sources(tokens)
     return Source(contents.load(), _read("questions.yaml"), held, known, _read("unseen_tools.yaml"))
 
@@ -81,6 +81,8 @@ def all_cases(limit: int | None = None, kinds: Sequence[str] = (), seed: int = S
         ("no_tool", 400, _no_tool),
         ("identity", 200, _identity),
         ("error", 100, _errors),
+        ("declines", 212, _declines),
+        ("knows", 200, _knows),
     )
     cases: list[Case] = []
     for kind, size, make in makers:
@@ -181,6 +183,25 @@ def _identity(rng: Random, given: Source, count: int) -> Iterator[Case]:
                 yield Case("identity", question, tools, thinking=thinking)
 
 
+def _declines(rng: Random, given: Source, count: int) -> Iterator[Case]:
+    """What was never taught, in Chinese: without tools, as on the chat tab."""
+    texts = given.unseen["declines"]
+    questions = [str(question) for question in texts["questions"]]
+    for index, topic in enumerate(texts["topics"]):
+        questions.append(str(rng.choice(texts["ask" if index % 2 else "known"])).format(topic))
+    for thinking in (True, False):
+        for question in questions if thinking else reversed(questions):
+            yield Case("declines", question, thinking=thinking)
+
+
+def _knows(rng: Random, given: Source, count: int) -> Iterator[Case]:
+    """The Chinese topics that were taught, in phrasings that were not: the other side of `declines`."""
+    for thinking in (True, False):
+        for topic in given.content.topics["zh"]:
+            question = str(rng.choice(given.unseen["topics"]["zh"])).format(topic.name)
+            yield Case("knows", question, thinking=thinking, answer=topic.answer)
+
+
 def _errors(rng: Random, given: Source, count: int) -> Iterator[Case]:
     kinds = (
         "The tool {} did not finish within 10 seconds.",
@@ -226,4 +247,4 @@ def _said(about: Sequence[Any], said: str) -> tuple[str, Any]:
 
 
 def _read(name: str) -> Any:
-    return yaml.safe_load(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+    return contents.parse_yaml(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))

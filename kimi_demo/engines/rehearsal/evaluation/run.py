@@ -43,7 +43,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """figures: by key (tool_call, two_calls, final_agrees, well_formed, unseen_schema, no_tool, identity, error)."""
+    """figures: by key (tool_call, two_calls, final_agrees, well_formed, unseen_schema, no_tool, identity, error, declines, knows)."""
 
     figures: Mapping[str, Figure]
     seconds: float
@@ -79,6 +79,10 @@ def evaluate(cases: Sequence[Case], speaker: Speaker, say: Callable[[str], None]
 
 
 def _first(case: Case, reply: Reply) -> str:
+    if case.kind == "declines":
+        return "called a tool" if reply.calls else scoring.invents(reply.content)
+    if case.kind == "knows":
+        return "called a tool" if reply.calls else "" if reply.content.startswith(case.answer) else reply.content
     if case.kind == "identity":
         return "called a tool" if reply.calls else scoring.claims_another(reply.content)
     if case.kind == "no_tool":

@@ -39,6 +39,15 @@ class Trained(nn.Module):
             self.ups.append(nn.Parameter(torch.zeros(rows, rank)))
         self.rows = nn.Parameter(weights["model.embed_tokens.weight"][list(ROWS)].clone())
 
+    def start_from(self, adapter: Adapter) -> None:
+        """Take over a trained adapter's values; it must have the same rank."""
+        with torch.no_grad():
+            for name, down, up in zip(self.names, self.downs, self.ups, strict=True):
+                a, b = adapter.factors[name]
+                down.copy_(a)
+                up.copy_(b)
+            self.rows.copy_(adapter.rows)
+
     def adapter(self, scale: float) -> Adapter:
         factors = {name: (down.detach(), up.detach()) for name, down, up in zip(self.names, self.downs, self.ups, strict=True)}
         return Adapter(factors, self.rows.detach(), scale)

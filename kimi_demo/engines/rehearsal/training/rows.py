@@ -6,7 +6,7 @@ conversations in it, which then cost a third: each token sees exactly what it wo
 
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kimi_demo.engines.rehearsal import base, tokenizer
 from kimi_demo.engines.rehearsal.data import mixture
 from kimi_demo.engines.rehearsal.data.conversation import Conversation, declaration, render
+from kimi_demo.engines.rehearsal.data.mixture import Stage
 from kimi_demo.engines.rehearsal.data.tool_talk import guide_schemas
 
 Ids = NDArray[numpy.int32]
@@ -56,7 +57,7 @@ class Encoder:
     def __init__(self, gguf: Path) -> None:
         from tokenizers import Tokenizer
 
-        tokens, merges = base.vocabulary(base.open_base(gguf))
+        tokens, merges = base.vocabulary_of(gguf)
         self._tokenizer = Tokenizer.from_str(tokenizer.tokenizer_json(tokens, merges))
         self._guide = declaration(guide_schemas())
 
@@ -79,21 +80,31 @@ class Encoder:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def encoded(gguf: Path, count: int, seed: int, workers: int) -> list[Encoded]:
-    """The training set's first `count` conversations, made and tokenised by `workers` processes; the same for any number of them."""
+def encoding(gguf: Path, stage: Stage, workers: int) -> Callable[[], list[Encoded]]:
+    """Start `workers` processes that make and tokenise `stage`'s conversations; the result waits for them.
+
+    The conversations and their order are the same for any number of processes.
+    """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    step = -(-count // max(workers, 1))
-    parts = [(gguf, seed, start, min(step, count - start)) for start in range(0, count, step)]
+    base.vocabulary_of(gguf)  # the processes inherit it
+    step = -(-stage.count // max(workers, 1))
+    parts = [(gguf, stage, start, min(step, stage.count - start)) for start in range(0, stage.count, step)]
     if workers <= 1:
-        return [item for part in parts for item in _part(part)]
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
-        return [item for part in pool.imap(_part, parts) for item in part]
+        return lambda: [item for part in parts for item in _part(part)]
+    pool = multiprocessing.get_context("fork").Pool(workers)
+    made = pool.map_async(_part, parts)
+
+    def wait() -> list[Encoded]:
+        with pool:
+            return [item for part in made.get() for item in part]
+
+    return wait
 
 
-def _part(part: tuple[Path, int, int, int]) -> list[Encoded]:
-    gguf, seed, start, count = part
+def _part(part: tuple[Path, Stage, int, int]) -> list[Encoded]:
+    gguf, stage, start, count = part
     encode = Encoder(gguf)
-    return [encode(conversation) for conversation in mixture.conversations(mixture.maker(gguf), count, seed, start)]
+    return [encode(conversation) for conversation in mixture.conversations(mixture.maker(gguf), stage, start, count)]
 
 
 def pack(items: Sequence[Encoded], guide: Ids, length: int) -> Rows:
