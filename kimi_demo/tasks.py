@@ -117,6 +117,7 @@ async def use_tools(
         emit=run.append,
         max_rounds=max_rounds,
         tool_choice=request.tool_choice,
+        parallel=request.parallel,
         asking=asking,
         before=rounds(before),
         prepare=lambda asked: fit(asked, endpoint),

@@ -42,6 +42,7 @@ async def attempted(
             emit=events.append,
             max_rounds=max_rounds,
             tool_choice=request.tool_choice,
+            parallel=request.parallel,
             prepare=prepare,
         )
     except Failure as error:

@@ -10,9 +10,10 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import rounds
 from kimi_demo.dialect.sampling import DEFAULT_PRESET
 from kimi_demo.runs.run import Run
+from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.summary import summary
 from kimi_demo.ui.parameters import sampling
-from kimi_demo.ui.services import Services
+from kimi_demo.ui.services import Services, ToolUse
 
 
 def build(services: Services) -> None:
@@ -51,7 +52,8 @@ def build(services: Services) -> None:
         """A tool conversation: {rounds: [{reasoning, calls: [{id, name, arguments, result, error}]}], answer}."""
         with _told(services):
             chosen = sampling("tools", temperature=temperature, seed=seed)
-            run = services.start_tools(services.access.owner_of(request), None, _text("question", question), chosen, kind="tools_api")
+            owner, use = services.access.owner_of(request), ToolUse(tuple(tool.name for tool in GUIDE_TOOLS))
+            run = services.start_tools(owner, None, _text("question", question), chosen, kind="tools_api", use=use)
             await _finished(run)
         return summary(run.entries)
 

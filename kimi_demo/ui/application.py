@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 import gradio as gr
 from fastapi import FastAPI
@@ -22,6 +23,7 @@ from kimi_demo.engines.offline import Emit, OfflineEngine
 from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.engines.saved_launches import SavedLaunches
 from kimi_demo.engines.server_note import ServerNote
+from kimi_demo.mcp_target import mcp_targets
 from kimi_demo.runs.images import Images
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
@@ -29,7 +31,12 @@ from kimi_demo.runs.store import Store
 from kimi_demo.server_control import ServerControl
 from kimi_demo.settings import Settings
 from kimi_demo.tasks import chat
+from kimi_demo.tools.bench import Benches
+from kimi_demo.tools.mcp_server import McpServer
+from kimi_demo.tools.mcp_transport import transport
 from kimi_demo.tools.people import People
+from kimi_demo.tools.schema_checker import SchemaChecker
+from kimi_demo.tools.workbench import Workbench
 from kimi_demo.ui import page
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
@@ -52,8 +59,9 @@ class Application:
     async def aclose(self) -> None:
         """Stops all runs, then the engines, then the store; each even if the one before fails."""
         services = self.services
+        engines = (services.workbench.aclose, services.chat_engine.stop, services.offline.close)
         runs = (services.control.aclose, services.batches.aclose, services.chats.aclose, services.registry.aclose)
-        for step in (*runs, services.chat_engine.stop, services.offline.close):
+        for step in (*runs, *engines):
             try:
                 await step()
             except Exception:
@@ -100,6 +108,7 @@ async def build(settings: Settings, access: Access) -> Application:
         batches=Batches(shelf, Drafts(shelf, batch_engines, settings), batch_engines),
         control=ServerControl(settings, engine, folder, lease, saved),
         people=People(),
+        workbench=_workbench(settings, guardian),
     )
     blocks = await asyncio.to_thread(page.build, services)
     blocks.queue(max_size=256, default_concurrency_limit=WORKERS)
@@ -119,6 +128,13 @@ async def build(settings: Settings, access: Access) -> Application:
         head=page.head(words),
     )
     services.chat_engine.start()
+    services.workbench.start()
     services.control.begin()
     services.chats.purge()
     return Application(mounted, services)
+
+
+def _workbench(settings: Settings, guardian: Guardian) -> Workbench:
+    checker, logs = SchemaChecker(), settings.data / "logs"
+    servers = [McpServer(target, partial(transport, target, guardian, logs), checker) for target in mcp_targets(settings.mcp)]
+    return Workbench(Benches(settings.data / "tools"), checker, servers)

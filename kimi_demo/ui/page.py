@@ -8,9 +8,9 @@ from kimi_demo.ui import api, batch_tab, chat_tab, server_tab, tools_tab
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
-SCRIPTS = ("live", "chat", "parameters", "request", "images", "raw", "tools", "batch", "server")
+SCRIPTS = ("live", "chat", "parameters", "request", "images", "raw", "bench", "tools", "batch", "server")
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "tools", "batch", "server")
+SHEETS = ("page", "thinking", "bench", "tools", "batch", "server")
 
 
 def build(services: Services) -> gr.Blocks:

@@ -11,6 +11,7 @@ from kimi_demo.ui.badge import badge
 from kimi_demo.ui.batch_acts import add_batch_acts
 from kimi_demo.ui.batch_draft_routes import add_batch_drafts
 from kimi_demo.ui.batch_routes import add_batch_routes
+from kimi_demo.ui.bench_routes import add_bench
 from kimi_demo.ui.chat_acts import add_chat_acts
 from kimi_demo.ui.chat_again import add_chat_again
 from kimi_demo.ui.chat_routes import add_chat_routes
@@ -38,6 +39,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_room(app, services)
     add_images(app, services)
     add_tools_acts(app, services)
+    add_bench(app, services)
     add_server_routes(app, services)
     add_server_acts(app, services)
 

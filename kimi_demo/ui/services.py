@@ -21,9 +21,9 @@ from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
 from kimi_demo.server_control import ServerControl
 from kimi_demo.tasks import batch, chat, repeat, use_tools
-from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.people import Asking, People
 from kimi_demo.tools.toolbox import Toolbox
+from kimi_demo.tools.workbench import Workbench
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
 from kimi_demo.ui.desk import Desk
@@ -34,10 +34,11 @@ from kimi_demo.ui.view.notice import failure_html
 @dataclass(frozen=True)
 class ToolUse:
     """How a tool conversation may use tools. names: of the tools to offer, None for those that the visitor has switched on;
-    choice: as in ChatRequest; approve: whether a person gives leave to each call before it is carried out."""
+    choice, parallel: as in ChatRequest; approve: whether a person gives leave to each call before it is carried out."""
 
     names: tuple[str, ...] | None = None
     choice: str | dict[str, Any] | None = None
+    parallel: bool = True
     approve: bool = False
 
 
@@ -56,6 +57,7 @@ class Services:
     batches: Batches
     control: ServerControl
     people: People
+    workbench: Workbench
 
     def start_alone(self, owner: str, message: str, sampling: Sampling, *, thinking: bool, kind: str) -> Run:
         """A reply to `message` that belongs to no conversation. Raises Failure for a message that cannot be sent."""
@@ -67,9 +69,14 @@ class Services:
 
         return self.registry.start(owner, kind, work, title=_title(message), asked=_asked(message, sampling, thinking))
 
+    async def tool_use(self, owner: str, *, approve: bool = False) -> ToolUse:
+        """As the visitor has chosen in the picker. Raises Failure: tool_choice.off, tool_choice.nothing, own_tools.unreadable."""
+        chosen = await self.workbench.chosen(owner)
+        return ToolUse(chosen.names, chosen.choice, chosen.parallel, approve)
+
     def toolbox(self, owner: str, use: ToolUse) -> Toolbox:
-        """The tools that a conversation of this visitor's offers."""
-        return Toolbox([tool for tool in GUIDE_TOOLS if use.names is None or tool.name in use.names])
+        """The tools that a conversation of this visitor's offers. Raises Failure("own_tools.unreadable")."""
+        return Toolbox(self.workbench.tools(owner, use.names))
 
     def start_tools(
         self,
@@ -90,7 +97,8 @@ class Services:
         """
         self.chats.check(question)
         toolbox = self.toolbox(owner, use)
-        request = ChatRequest([user(question)], sampling, thinking=thinking, tools=toolbox.schemas(), tool_choice=use.choice)
+        tools = toolbox.schemas()
+        request = ChatRequest([user(question)], sampling, thinking=thinking, tools=tools, tool_choice=use.choice, parallel=use.parallel)
 
         async def work(run: Run) -> None:
             asking = Asking(partial(self.people.ask, run.id), self.settings.max_wait_s, use.approve) if kind == "tools" else None
@@ -114,7 +122,12 @@ class Services:
         """The same question as in the tool conversation `parent`, many times; nobody is asked about a call."""
         toolbox = self.toolbox(owner, use)
         request = ChatRequest(
-            [user(asking.text)], asking.sampling, thinking=asking.thinking, tools=toolbox.schemas(), tool_choice=use.choice
+            [user(asking.text)],
+            asking.sampling,
+            thinking=asking.thinking,
+            tools=toolbox.schemas(),
+            tool_choice=use.choice,
+            parallel=use.parallel,
         )
 
         async def work(run: Run) -> None:

@@ -87,5 +87,6 @@ def asked_in(run: Run) -> tuple[Asking, ToolUse]:
     replies = rounds(run.entries)
     request: dict[str, Any] = replies[0].request if replies else {}
     names = tuple(str(each.get("function", {}).get("name")) for each in request.get("tools") or () if isinstance(each, dict))
-    use = ToolUse(names or None, request.get("tool_choice"), approve=bool(run.asked.parameters.get("approve")))
+    approve = bool(run.asked.parameters.get("approve"))
+    use = ToolUse(names if replies else None, request.get("tool_choice"), request.get("parallel_tool_calls") is not False, approve)
     return asking, use

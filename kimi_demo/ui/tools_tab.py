@@ -4,16 +4,16 @@ from html import escape
 
 import gradio as gr
 
-from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.ui.composer import live_box, wire
 from kimi_demo.ui.parameters import sampling
-from kimi_demo.ui.services import Services, ToolUse
+from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.tool_editor import editor_html
 
 
 def build(services: Services) -> None:
     texts = services.texts
-    gr.HTML(_tool_list(texts.say("tools.offered")), elem_id="tools-offered", apply_default_css=False)
+    gr.HTML(_bench(texts), elem_id="tools-offered", apply_default_css=False)
     live_box("tools", texts.say("tools.label"))
     notice = gr.HTML("", elem_id="tools-notice", elem_classes="field-notice", apply_default_css=False)
     with gr.Row(elem_classes="composer"):
@@ -36,8 +36,9 @@ def build(services: Services) -> None:
         gr.HTML(f'<span class="fine">{escape(texts.say("tools.preset"))}</span>', elem_classes="grow", apply_default_css=False)
 
     async def start(request: gr.Request, group: str, question: str, approve: bool) -> None:
-        use = ToolUse(approve=approve is True)
-        services.start_tools(services.access.owner_of(request), group, question, sampling("tools"), use=use)
+        owner = services.access.owner_of(request)
+        use = await services.tool_use(owner, approve=approve is True)
+        services.start_tools(owner, group, question, sampling("tools"), use=use)
 
     wire(services, "tools", field=field, send=run, stop=stop, clear=clear, notice=notice, settings=[approve], start=start)
 
@@ -52,9 +53,10 @@ def _views(texts: Texts) -> str:
     return f'<div class="modes" role="radiogroup" aria-label="{escape(texts.say("tools.view.label"))}">{buttons}</div>'
 
 
-def _tool_list(title: str) -> str:
-    tools = "".join(
-        f"<li><code>{escape(tool.name)}({', '.join(tool.arguments.model_fields)})</code> {escape(tool.description)}</li>"
-        for tool in GUIDE_TOOLS
+def _bench(texts: Texts) -> str:
+    """The tool picker and the editor, both empty: assets/bench.js fills them, for they are each visitor's own."""
+    data = f'data-deleted="{escape(texts.say("bench.deleted", name="{name}"))}" data-undo="{escape(texts.say("bench.undo"))}"'
+    return (
+        f'<details class="bench" id="tool-list" {data}><summary><span class="bench-summary">{escape(texts.say("bench.loading"))}</span>'
+        f'</summary><div class="bench-body"></div></details>{editor_html(texts)}'
     )
-    return f'<details class="tool-list" id="tool-list"><summary>{escape(title)}</summary><ul>{tools}</ul></details>'
