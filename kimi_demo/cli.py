@@ -18,6 +18,7 @@ COMMANDS = {
     "ui": "kimi_demo.ui.command",
     "batch": "kimi_demo.batch_command",
     "plan": "kimi_demo.plan_command",
+    "qa": "kimi_demo.qa_command",
     "download": "kimi_demo.download_command",
     "serve": "kimi_demo.serve_command",
     "check": "kimi_demo.check_command",
