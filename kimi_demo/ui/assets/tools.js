@@ -17,6 +17,7 @@
       const wrong = await send(form.dataset.form, given);
       const notice = form.querySelector(".form-notice");
       if (notice) notice.innerHTML = wrong;
+      if (!wrong) form.closest("details.menu")?.removeAttribute("open");
       if (!wrong) window.kimi.refresh("tools", form.dataset.form !== "tools_answer");
     } finally {
       delete form.dataset.sending;
