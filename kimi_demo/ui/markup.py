@@ -4,11 +4,13 @@ import re
 from functools import cache
 from html import escape
 from typing import Any
+from unicodedata import bidirectional
 
 import nh3
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.amsmath import amsmath_plugin
@@ -74,7 +76,24 @@ def _parser() -> MarkdownIt:
     }
     for name, rule in rules.items():
         parser.add_render_rule(name, rule)
+    parser.core.ruler.push("direction", _directions)
     return parser
+
+
+def _directions(state: StateCore) -> None:
+    """Marks the top-level blocks that are written from right to left, each by its own first letter: Arabic after English and back."""
+    for index, token in enumerate(state.tokens):
+        if token.level == 0 and token.nesting == 1:
+            end = next(
+                (at for at in range(index, len(state.tokens)) if state.tokens[at].level == 0 and state.tokens[at].nesting == -1), index
+            )
+            if is_right_to_left("".join(inside.content for inside in state.tokens[index:end] if inside.type == "inline")):
+                token.attrSet("dir", "rtl")
+
+
+def is_right_to_left(text: str) -> bool:
+    """By the first letter that has a direction, as HTML's dir=auto decides it."""
+    return next((kind != "L" for letter in text if (kind := bidirectional(letter)) in ("L", "R", "AL")), False)
 
 
 def _newline(state: StateInline, silent: bool) -> bool:

@@ -10,7 +10,7 @@ from kimi_demo.ui.texts import Texts
 
 SCRIPTS = ("live", "chat", "parameters", "request", "images", "raw", "bench", "tools", "batch", "server")
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "bench", "tools", "batch", "server")
+SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server")
 
 
 def build(services: Services) -> gr.Blocks:

@@ -26,7 +26,7 @@ from kimi_demo.ui.view.document import Document, Element
 from kimi_demo.ui.view.run_view import RunView
 
 _ASSETS = Path(__file__).parent / "assets"
-_STYLES = ("page.css", "transcript.css")
+_STYLES = ("page.css", "chat.css", "transcript.css")
 # Nothing runs and nothing is fetched, whatever a model or a person wrote.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _PAGE = Template("""<!doctype html>

@@ -205,6 +205,25 @@ async def test_on_a_phone_the_drawer_fills_the_screen_and_nothing_runs_over(atta
     await page.close()
 
 
+@pytest.mark.parametrize("size", [(360, 740), (390, 844), (1280, 800)])
+async def test_the_field_and_all_options_are_in_sight(size: tuple[int, int], attached: Demo, browser: Browser) -> None:
+    width, height = size
+    page = await DemoPage.open(browser, attached.address, viewport={"width": width, "height": height})
+    await settled(page)
+    for name in ("chat-input", "chat-send", "chat-thinking", "chat-max-tokens", "chat-system", "chat-parameters-open", "chat-new"):
+        box = await page.at(f"#{name}").bounding_box()
+        assert box is not None and box["y"] + box["height"] <= height and 0 <= box["x"] <= box["x"] + box["width"] <= width, (name, box)
+    tops = await page.page.get_by_role("tab").evaluate_all("(tabs) => tabs.map((tab) => Math.round(tab.getBoundingClientRect().top))")
+    assert len(set(tops)) == 1, "the tabs stand in one line"
+    await expect(page.at("footer .divider").last).to_be_hidden()
+    # A notice takes its place from the conversation, not from the field.
+    await page.ask("chat", " ")
+    await expect(page.at("#chat-notice .notice")).to_be_visible()
+    field = await page.at("#chat-input").bounding_box()
+    assert field is not None and field["y"] + field["height"] <= height
+    await page.close()
+
+
 async def test_the_room_is_shown_and_what_does_not_fit_is_lowered(page: DemoPage, scripted: Scripted) -> None:
     await page.at("#chat-input textarea").fill("How much room is there?")
     await expect(page.at("#chat-room")).to_have_text(re.compile(r"^8,1\d\d of 8,192 tokens left$"))

@@ -166,6 +166,33 @@ async def test_spaces_chinese_emoji_and_right_to_left(page: DemoPage, scripted: 
     )
 
 
+async def test_right_to_left_text_goes_its_way_block_by_block(page: DemoPage, scripted: Scripted) -> None:
+    arabic, hebrew = "\u0645\u0631\u062d\u0628\u0627 \u0628\u0643", "\u05e9\u05dc\u05d5\u05dd"
+    answer = f"{arabic}.\n\nEnglish.\n\n- {hebrew}\n\n> {hebrew}\n\n```python\nprint('x')\n```"
+    scripted.scenario("reasoning", thought=f"{arabic}\n\nEnglish", answer=answer)
+    run = await asked(page, arabic)
+    await ended(run)
+    await run.locator("details.thought summary").click()
+    await expect(run.locator(".thought-text .prose")).to_be_visible()
+    sides = """(run) => Object.fromEntries(
+        [...run.querySelectorAll(".bubble, .thought-text p, .answer p, .answer li, .answer code")].map((each) => {
+            const range = document.createRange();
+            range.selectNodeContents(each);
+            const text = range.getBoundingClientRect();
+            const box = each.closest(".code, li, .bubble, p").getBoundingClientRect();
+            const place = each.closest(".thought-text, .answer, .question").classList[0];
+            const name = `${place} ${each.tagName} ${each.textContent.trim().slice(0, 5)}`;
+            return [name, text.left - box.left > box.right - text.right ? "right" : "left"];
+        }))"""
+    found = await run.evaluate(sides)
+    short = arabic[:5]
+    assert found[f"thought-text P {short}"] == "right" and found["thought-text P Engli"] == "left"
+    assert found[f"answer P {short}"] == "right" and found["answer P Engli"] == "left"
+    assert found[f"answer LI {hebrew}"] == "right" and found[f"answer P {hebrew}"] == "right" and found["answer CODE print"] == "left"
+    for mixed in (page.at("#chat-input textarea"), run.locator(".bubble")):  # line by line, also where one block holds several
+        await expect(mixed).to_have_css("unicode-bidi", "plaintext")
+
+
 async def test_a_thought_of_50_000_tokens(page: DemoPage, scripted: Scripted) -> None:
     """It arrives, is there whole when opened, and a reload does not bring it. (Its cost: tests/browser/test_thinking_cost.py,
     tests/ui/view/test_thinking.py.)"""

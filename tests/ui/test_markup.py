@@ -97,6 +97,13 @@ def test_unreadable_mathematics_stays_as_written() -> None:
     assert "\\frac{" in markdown("$\\frac{$")
 
 
+def test_each_block_goes_in_the_direction_of_its_first_letter() -> None:
+    arabic, hebrew = "\u0645\u0631\u062d\u0628\u0627", "\u05e9\u05dc\u05d5\u05dd"
+    html = markdown(f"{arabic} (a)\n\n1. English\n\n- 12 {hebrew}\n- b\n\n> {arabic}\n\n# 3 {arabic}\n\n|{arabic}|b|\n|-|-|\n|a|b|")
+    assert re.findall(r'<(\w+) dir="rtl">', html) == ["p", "ul", "blockquote", "h1", "table"]
+    assert "<ol>" in html and "dir=" not in markdown(f"Plain {arabic}.\n\n12 + 5\n\n- 7")
+
+
 def test_a_remote_image_becomes_a_link() -> None:
     assert markdown("![cat](http://e.example/c.png)") == (
         '<p><a href="http://e.example/c.png" target="_blank" rel="noopener noreferrer nofollow">cat</a></p>\n'

@@ -69,8 +69,8 @@ class RoundView:
         return (
             f'<section class="round" id="{key}" data-state="running">{title}<div class="sent-back" id="{key}-sent"></div>'
             f'<details class="thought" id="{key}-thought" data-state="empty" open><summary id="{key}-thought-title"></summary>'
-            f'<div class="thought-text" id="{key}-thought-text" dir="auto" tabindex="0" data-failed="{failed}"></div></details>'
-            f'<div class="answer" dir="auto">{self._answer.skeleton()}</div><div class="notes" id="{key}-notes"></div>'
+            f'<div class="thought-text" id="{key}-thought-text" tabindex="0" data-failed="{failed}"></div></details>'
+            f'<div class="answer">{self._answer.skeleton()}</div><div class="notes" id="{key}-notes"></div>'
             f'<div class="calls" id="{key}-calls"></div>'
             f'<div class="numbers" id="{key}-numbers"></div></section>'
         )

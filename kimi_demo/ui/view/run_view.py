@@ -39,7 +39,7 @@ class RunView:
         key = self.key
         return (
             f'<article class="run" id="{key}" data-state="running">{self._head()}'
-            f'<div class="question" id="{key}-question" dir="auto"></div>'
+            f'<div class="question" id="{key}-question"></div>'
             f'<div class="reply"><div class="phase" id="{key}-phase" role="status">{self._phase(Phase("waiting"), 0.0)}</div>'
             f'<div class="rounds" id="{key}-rounds"></div><div class="ending" id="{key}-ending"></div></div>{self._foot()}</article>'
         )
@@ -64,9 +64,8 @@ class RunView:
                 self._asked = asked
                 limit = parameters.get("max_tokens")
                 self._max_tokens = limit if isinstance(limit, int) else None
-                self._pending.append(
-                    set_html(f"{self.key}-question", f'{shown_html(parameters, self._texts)}<div class="bubble">{escape(text)}</div>')
-                )
+                bubble = f'<div class="bubble">{escape(text)}</div>'
+                self._pending.append(set_html(f"{self.key}-question", shown_html(parameters, self._texts) + bubble))
             case Phase() as phase:
                 if phase.name.startswith("tools."):  # a remark on the conversation, which stays
                     self._pending.append(add_html(f"{self.key}-rounds", notice_html("info", phase_words(phase, self._texts))))

@@ -79,7 +79,7 @@ def _queued(conversation: Conversation, message: Queued, texts: Texts, *, going:
     send = act_button("chat", "chat_send_waiting", say("turn.send_now"), chat=conversation.id) if first and not going else ""
     words = say("turn.waiting" if going else "turn.held")
     images = shown_html(message.parameters, texts)
-    bubble = f'<div class="question" dir="auto">{images}<div class="bubble">{escape(message.text)}</div></div>'
+    bubble = f'<div class="question">{images}<div class="bubble">{escape(message.text)}</div></div>'
     return (
         f'<div class="queued" data-message="{message.id}">{bubble}'
         f'<div class="queued-state"><span class="meta">{escape(words)}</span>{send}{back}</div></div>'
