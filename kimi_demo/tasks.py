@@ -108,20 +108,21 @@ async def use_tools(
     """
     run.carry(before)
     endpoint = await engine.ready(run.append)
-    await converse(
-        endpoint,
-        request.messages,
-        toolbox,
-        request.sampling,
-        thinking=request.thinking,
-        emit=run.append,
-        max_rounds=max_rounds,
-        tool_choice=request.tool_choice,
-        parallel=request.parallel,
-        asking=asking,
-        before=rounds(before),
-        prepare=lambda asked: fit(asked, endpoint),
-    )
+    async with engine.explaining():
+        await converse(
+            endpoint,
+            request.messages,
+            toolbox,
+            request.sampling,
+            thinking=request.thinking,
+            emit=run.append,
+            max_rounds=max_rounds,
+            tool_choice=request.tool_choice,
+            parallel=request.parallel,
+            asking=asking,
+            before=rounds(before),
+            prepare=lambda asked: fit(asked, endpoint),
+        )
 
 
 async def repeat(run: Run, engine: ChatEngine, request: ChatRequest, toolbox: Toolbox, *, times: int, max_rounds: int) -> None:
