@@ -52,6 +52,9 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     evaluate.add_argument("--data-dir", type=Path, default=_data_folder(), help="data folder (KIMI_DEMO_DATA; default: data)")
     evaluate.add_argument("--adapter", type=Path, help="folder of another adapter than the package's")
     evaluate.add_argument("--wrong", type=Path, help="file for the questions that were answered wrongly")
+    evaluate.add_argument(
+        "--replies", type=Path, help="file that keeps every reply, so that the same command goes on after an interruption"
+    )
     evaluate.add_argument("--quick", action="store_true", help="with transformers instead of vLLM: a look on a GPU during development")
     evaluate.set_defaults(handler=_evaluate)
 
@@ -134,10 +137,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
         outcome = ask(QuickSpeaker(model))
     else:
+        from kimi_demo.engines.rehearsal.evaluation.replies import KeptReplies
         from kimi_demo.engines.rehearsal.evaluation.served import with_server
 
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
-        outcome = with_server(model, cache_folder(arguments.data_dir).resolve() / "logs", cores, ask)
+        kept = KeptReplies(arguments.replies, model.name) if arguments.replies else None
+        outcome = with_server(model, cache_folder(arguments.data_dir).resolve() / "logs", cores, ask, kept)
     figures = {key: {"n": figure.n, "ok": figure.ok} for key, figure in outcome.figures.items()}
     arguments.file.write_text(json.dumps({**figures, "seconds": round(outcome.seconds)}, indent=1) + "\n", encoding="utf-8")
     if arguments.wrong:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kimi_demo.engines.rehearsal.evaluation.replies import KeptReplies
 from kimi_demo.engines.rehearsal.evaluation.run import Request
 from kimi_demo.engines.rehearsal.evaluation.scoring import ModelCall, Reply
 
@@ -19,11 +20,12 @@ MAX_TOKENS = 700
 
 
 class ServedSpeaker:
-    """An OpenAI-compatible server. base_url ends in /v1."""
+    """An OpenAI-compatible server. base_url ends in /v1. kept: earlier replies, which are not asked for again; new ones are added."""
 
-    def __init__(self, base_url: str, api_key: str) -> None:
+    def __init__(self, base_url: str, api_key: str, kept: KeptReplies | None = None) -> None:
         self._base_url = base_url
         self._api_key = api_key
+        self._kept = kept
 
     def replies(self, requests: Sequence[Request]) -> list[Reply]:
         """Raises openai.OpenAIError when the server fails."""
@@ -37,8 +39,13 @@ class ServedSpeaker:
             gate = asyncio.Semaphore(AT_ONCE)
 
             async def one(request: Request) -> Reply:
+                if self._kept is not None and (known := self._kept.find(request)):
+                    return known
                 async with gate:
-                    return await _ask(client, model, request)
+                    reply = await _ask(client, model, request)
+                if self._kept is not None:
+                    self._kept.add(request, reply)
+                return reply
 
             return list(await asyncio.gather(*(one(request) for request in requests)))
 
@@ -83,11 +90,11 @@ async def _running(model: Path, logs: Path, cores: Sequence[int]) -> AsyncIterat
         await server.stop()
 
 
-def with_server(model: Path, logs: Path, cores: Sequence[int], use: "Any") -> Any:
+def with_server(model: Path, logs: Path, cores: Sequence[int], use: "Any", kept: KeptReplies | None = None) -> Any:
     """`use(ServedSpeaker)` while a server runs on `model`. Raises dialect.failure.Failure when it does not start."""
 
     async def go() -> Any:
         async with _running(model, logs, cores) as (base_url, api_key):
-            return await asyncio.to_thread(use, ServedSpeaker(base_url, api_key))
+            return await asyncio.to_thread(use, ServedSpeaker(base_url, api_key, kept))
 
     return asyncio.run(go())
