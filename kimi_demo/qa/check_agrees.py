@@ -15,11 +15,9 @@ _RELATION = re.compile(rf"({_NUMBER}) is (less than|greater than|equal to) ({_NU
 _LESS, _MORE = ("smaller", "less", "lower", "小"), ("larger", "greater", "bigger", "higher", "more", "大")
 _WAYS = "|".join((*_LESS, *_MORE))
 # Who is said to be what: "9.11 is (not) smaller", "9.11比9.9小", "9.11更小", "the smaller one is 9.11", "较小的是9.11", "9.11 < 9.9".
-_SAID = (
-    re.compile(rf"({_NUMBER})[*`\"]*\s*(?:is|was)\s+(not\s+|n't\s+)?(?:the\s+|a\s+)?({_WAYS})(?:\s+than\s+)?", re.I),
-    re.compile(rf"({_NUMBER})[*`\"]*\s*(并?不|不是)?\s*比\s*[*`\"]*{_NUMBER}[*`\"]*\s*(?:更|要)?({_WAYS})"),
-    re.compile(rf"({_NUMBER})[*`\"]*\s*(并?不|不是)?\s*(?:是)?(?:更|较|比较)?({_WAYS})(?:于|的|一些|。|，|$)"),
-)
+_SAID_EN = re.compile(rf"({_NUMBER})[*`\"]*\s*(?:is|was)\s*(not\s+|n't\s+)?(?:the\s+|a\s+)?({_WAYS})\b", re.I)
+_SAID_ZH = re.compile(rf"({_NUMBER})[*`\"]*\s*(并?不|不是)?\s*比\s*[*`\"]*{_NUMBER}[*`\"]*\s*(?:更|要)?({_WAYS})")
+_ALONE_ZH = re.compile(rf"({_NUMBER})[*`\"]*\s*(并?不|不是)?\s*(?:是)?(?:更|较|比较)?({_WAYS})(?:于|的|一些|[。，,；;！]|\s|$)")
 _NAMED = (
     re.compile(rf"({_WAYS})(?:\s+(?:one|number|value|of the two))*\s*(?:is|:)\s*[*`\"]*({_NUMBER})", re.I),
     re.compile(rf"({_WAYS})的?(?:数|数字|一个|那个)?\s*(?:是|为|：)\s*[*`\"]*({_NUMBER})"),
@@ -85,8 +83,9 @@ def _compares(relation: re.Match[str], answer: str) -> bool | None:
         return True if re.search(r"equal|same|一样|相等|等于|相同", answer, re.I) else None
     small, large = min(a, b), max(a, b)
     claims: list[tuple[Decimal, bool]] = []  # (number, said to be the smaller one)
-    for pattern in _SAID:
-        claims += [(Decimal(number), (way.lower() in _LESS) != bool(negated)) for number, negated, way in pattern.findall(answer)]
+    alone = _SAID_ZH.sub(" ", answer)  # in "9.11比9.9小" it is not 9.9 that is said to be small
+    for pattern, text in ((_SAID_EN, answer), (_SAID_ZH, answer), (_ALONE_ZH, alone)):
+        claims += [(Decimal(number), (way.lower() in _LESS) != bool(negated)) for number, negated, way in pattern.findall(text)]
     for pattern in _NAMED:
         claims += [(Decimal(number), way.lower() in _LESS) for way, number in pattern.findall(answer)]
     claims += [(Decimal(left), sign in "<＜") for left, sign, right in _SIGN.findall(answer) if {Decimal(left), Decimal(right)} == {a, b}]
