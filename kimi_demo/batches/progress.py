@@ -11,7 +11,8 @@ WINDOW_S = 20.0
 class Progress:
     """total: rows to run; done: of them, failed and resumed ones included; resumed: done by an earlier process.
 
-    running: rows that write now; waiting: the others that are not done. Tokens: of this process. rates: per second; left_s: seconds to
+    running: rows that write now; waiting: the others that are not done. in_hand: rows in the engine, reading or writing, or on their
+    way to the disk. Tokens: of this process. rates: per second; left_s: seconds to
     the end, None while nobody can say.
     """
 
@@ -22,6 +23,7 @@ class Progress:
     cut_off: int = 0
     running: int = 0
     waiting: int = 0
+    in_hand: int = 0
     prompt_tokens: int = 0
     generated_tokens: int = 0
     seconds: float = 0.0

@@ -154,6 +154,7 @@ class BatchRun:
             cut_off=journal.cut_off,
             running=running,
             waiting=max(0, left - running),
+            in_hand=len(self._tasks) + len(self._unwritten),
             prompt_tokens=prompt,
             generated_tokens=generated,
             seconds=seconds,

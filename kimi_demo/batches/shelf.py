@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from kimi_demo.batches.finished import Finished
 from kimi_demo.batches.indices import Indices
 from kimi_demo.batches.reading import Options, Source, open_source
 from kimi_demo.batches.versions import Which
@@ -135,7 +136,18 @@ class Shelf:
                 if not (place / _CARD).exists():
                     shutil.rmtree(place, ignore_errors=True)
             elif entry.going:
-                self.save(entry.changed(state="interrupted"))
+                self.save(self._as_found(entry.changed(state="interrupted")))
+
+    def _as_found(self, entry: Entry) -> Entry:
+        """With the counts of what is in its journal: its card was written before those rows."""
+        table = Finished(self.results(entry))
+        try:
+            table.update()
+        except (Failure, ValueError) as error:  # going on with it will say what is wrong
+            log.warning("The results of batch %s cannot be read: %s", entry.id, error)
+            return entry
+        counts = table.counts()
+        return entry.changed(done=counts["all"], failed=counts["failed"], cut_off=counts["cut_off"])
 
     def remove(self, entry: Entry) -> None:
         shutil.rmtree(self.place(entry.owner, entry.id), ignore_errors=True)

@@ -50,11 +50,16 @@ def test_a_start_finds_what_was_going_interrupted_and_sweeps_what_is_no_batch(sh
     half = shelf.place(ME, "c" * 32)
     half.mkdir()
     (half / "input.csv").write_text("an upload that nobody ran")
+    line = b'{"index": 0, "line": 1, "prompt": "one", "finish_reason": "length"}\n'
+    shelf.results(made[1]).write_bytes(line + b'{"index": 1, "torn')
+    shelf.results(made[2]).write_bytes(b"no result\n")
     damaged = shelf.place(ME, made[-1].id) / "batch.json"
     damaged.write_text("{}")
     shelf.recover()
-    found = {one.id: one.state for one in shelf.entries(ME)}
+    entries = shelf.entries(ME)
+    found = {one.id: one.state for one in entries}
     assert [found.get(one.id) for one in made] == ["interrupted", "interrupted", "interrupted", "done", "stopped", None]
+    assert {one.id: (one.done, one.cut_off) for one in entries}[made[1].id] == (1, 1), "as the journal says, not the card"
     assert not half.exists() and damaged.exists(), "what cannot be read may still hold results"
 
 

@@ -189,7 +189,7 @@ def _ending(standing: Standing, texts: Texts) -> str:
         kept = texts.say("batch_page.kept", done=f"{now.done:,}", total=f"{now.total:,}")
         return told + ("" if entry.state == "paused" else notice_html("info", kept))
     if entry.state == "paused":
-        return notice_html("info", texts.say("batch_page.paused", running=now.running))
+        return notice_html("info", texts.say("batch_page.paused", running=now.in_hand))
     if entry.state in ("stopped", "interrupted"):
         kind = "info" if entry.state == "stopped" else "warning"
         return notice_html(kind, texts.say(f"batch.{entry.state}", done=f"{now.done:,}", total=f"{now.total:,}"))
