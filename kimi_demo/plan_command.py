@@ -3,17 +3,21 @@
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.accelerators import free_host_memory, gpus
+from kimi_demo.engines.launch import Launch
+from kimi_demo.engines.nodes import Way, hosts_in, node_commands
 from kimi_demo.engines.plan.arguments import layout_of, missing_flags
 from kimi_demo.engines.plan.fit import Plan, plan, plan_on_cpu
 from kimi_demo.engines.plan.layout import Layout
 from kimi_demo.engines.plan.machines import MACHINES, Machine, machine, this_machine
 from kimi_demo.engines.plan.model import PlannedModel, find_model
 from kimi_demo.engines.plan.remark import Remark
-from kimi_demo.engines.plan.report import PlanReport, report
+from kimi_demo.engines.plan.report import NodeLine, PlanReport, report
 from kimi_demo.engines.plan.surroundings import surroundings
 from kimi_demo.flags import add_flags, settings_from
 from kimi_demo.settings import Settings
@@ -37,7 +41,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--gpu-memory-gb", type=float, metavar="X", help="memory of each in GB of 10^9 bytes (default: this machine's)")
     add("--machine", metavar="NAME", help=f"instead of both, one of: {', '.join(one.key for one in MACHINES)}")
     add("--pipeline-parallel-size", type=int, default=None, metavar="N", help="stages (default: 1, or the hosts of --machine)")
-    add("--data-parallel-size", type=int, default=1, metavar="N", help="replicas (default: 1)")
+    add("--data-parallel-size", type=int, metavar="N", help="replicas (default: 1, or the hosts with --way replicas)")
+    add("--hosts", metavar="A,B,…", help="several machines, each with the GPUs above: also print what to run on each of them")
+    add("--way", choices=get_args(Way), default="stages", help="over several machines: pipeline stages, the same by Ray, or replicas")
     add("--server-port", type=int, metavar="N", help="also look whether this port is free here")
     add("--json", action="store_true", help="print the figures as JSON")
     add_flags(parser, _SETTINGS)
@@ -60,8 +66,20 @@ def _main(given: argparse.Namespace) -> int:
 
 
 def _planned(given: argparse.Namespace, settings: Settings, words: Texts) -> PlanReport:
-    model = _model(settings)
+    hosts = hosts_in(given.hosts) if given.hosts is not None else []
     chosen = _machine(given)
+    if hosts:
+        if chosen is None:
+            raise Failure("plan.no_gpu_memory")
+        if chosen.hosts == 1:
+            name = f"{len(hosts)} × ({chosen.name})"
+            chosen = replace(chosen, name=name, gpus=chosen.gpus * len(hosts), hosts=len(hosts), free=None)
+        elif chosen.hosts != len(hosts):
+            raise Failure("nodes.other_count", machine=chosen.key, hosts=chosen.hosts, count=len(hosts))
+        if given.way == "replicas" and given.data_parallel_size is None:
+            given.data_parallel_size, given.pipeline_parallel_size = len(hosts), given.pipeline_parallel_size or 1
+    given.data_parallel_size = 1 if given.data_parallel_size is None else given.data_parallel_size
+    model = _model(settings)
     here = given.gpus is None and given.gpu_memory_gb is None and given.machine is None
     arguments = shlex.split(settings.vllm_args)
     layout = layout_of(arguments, _layout(given, settings, chosen))
@@ -72,7 +90,26 @@ def _planned(given: argparse.Namespace, settings: Settings, words: Texts) -> Pla
     remarks = [*made.remarks, *missing_flags([*_OURS, *arguments], model.shape)]
     if here or given.server_port is not None:
         remarks += surroundings("127.0.0.1", given.server_port or 0, layout.tensor if chosen is not None else 1)
-    return described(made, model.name, remarks, words)
+    found = described(made, model.name, remarks, words)
+    if hosts and chosen is not None:
+        nodes = node_commands(_launch(settings, model.name), hosts, chosen.gpus // len(hosts), given.way)
+        found = found.model_copy(update={"nodes": tuple(NodeLine(host=node.host, line=node.line) for node in nodes)})
+    return found
+
+
+def _launch(settings: Settings, model: str) -> Launch:
+    """As it would be on the first host."""
+    return Launch(
+        model=model,
+        logs=settings.data,
+        named=True,
+        model_source=settings.model_source,
+        max_model_len=settings.max_model_len,
+        gpu_memory_utilization=settings.gpu_memory_utilization,
+        extra=tuple(shlex.split(settings.vllm_args)),
+        on_cpu=False,
+        port=settings.server_port or 8000,
+    )
 
 
 _OURS = ("--tool-call-parser=kimi_k2", "--reasoning-parser=kimi_k2", "--enable-auto-tool-choice", "--trust-remote-code")
@@ -162,4 +199,7 @@ def shown(found: PlanReport, words: Texts) -> list[str]:
     at_once = [(f"{at.context:>9,}", f"{at.requests:>9,.1f}") for at in found.concurrency_by_context]
     lines += ["  " + say("plan.at_once", context=context, requests=requests) for context, requests in at_once]
     lines += ["", *(f"! {warning}" for warning in found.warnings)] if found.warnings else []
-    return [*lines, "", say("plan.estimate")]
+    lines += ["", say("plan.estimate")]
+    if found.nodes:
+        lines += ["", say("plan.nodes"), *(f"  {node.host}:\n    {node.line}" for node in found.nodes), say("plan.nodes_where")]
+    return lines

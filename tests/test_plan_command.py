@@ -100,3 +100,16 @@ def test_a_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         cli.main([*K25, "--gpus", "eight"])
     assert left.value.code == 2 and "--gpus" in capsys.readouterr().err
+
+
+def test_several_hosts_and_what_to_run_on_each(capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = figures(capsys, *K25, "--machine", "8xh100", "--hosts", "10.0.0.1,10.0.0.2")
+    assert (found["gpus"], found["tensor_parallel_size"], found["pipeline_parallel_size"]) == (16, 8, 2)
+    assert [node["host"] for node in found["nodes"]] == ["10.0.0.1", "10.0.0.2"]
+    assert "--nnodes 2" in found["nodes"][0]["line"] and "--headless" in found["nodes"][1]["line"]
+    _, found = figures(capsys, *K25, "--machine", "8xb200", "--hosts", "a b", "--way", "replicas")
+    assert (found["data_parallel_size"], found["pipeline_parallel_size"], found["tensor_parallel_size"]) == (2, 1, 8)
+    assert cli.main([*K25, "--machine", "16xh200", "--hosts", "a,b,c"]) == 2
+    assert "2 hosts" in capsys.readouterr().err
+    assert cli.main([*K25, "--machine", "8xh200", "--hosts", "a,b"]) == 0
+    assert "vllm serve moonshotai/Kimi-K2.5" in capsys.readouterr().out

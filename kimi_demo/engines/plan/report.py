@@ -17,6 +17,15 @@ class Concurrency(BaseModel):
     requests: float
 
 
+class NodeLine(BaseModel):
+    """What to run on one of several hosts, in this order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    host: str
+    line: str
+
+
 class PlanReport(BaseModel):
     """GB are 10⁹ bytes. reason: a sentence, why it fits or does not; reason_code: the failure's, None where it fits.
 
@@ -51,6 +60,7 @@ class PlanReport(BaseModel):
     max_concurrency: float
     concurrency_by_context: tuple[Concurrency, ...]
     warnings: tuple[str, ...]
+    nodes: tuple[NodeLine, ...] = ()
 
 
 def report(plan: Plan, model: str, reason: str, warnings: list[str]) -> PlanReport:
