@@ -17,6 +17,7 @@ from kimi_demo.ui.texts import texts
 COMMANDS = {
     "ui": "kimi_demo.ui.command",
     "batch": "kimi_demo.batch_command",
+    "tools": "kimi_demo.tools_command",
     "plan": "kimi_demo.plan_command",
     "qa": "kimi_demo.qa_command",
     "download": "kimi_demo.download_command",
