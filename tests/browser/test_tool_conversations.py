@@ -87,6 +87,28 @@ async def test_nobody_decides_about_anothers_call(page: DemoPage, attached: Demo
     await page.idle("tools")
 
 
+async def test_a_tool_that_asks_gets_the_result_that_is_typed(page: DemoPage, scripted: Scripted) -> None:
+    await page.tab("Function calling")
+    tool = {"name": "weigh", "description": "Weighs.", "parameters": '{"type": "object"}', "answering": "ask", "text": ""}
+    save = "(tool) => fetch('kimi/tools/own', {method: 'POST', body: JSON.stringify(tool)}).then((answer) => answer.ok)"
+    assert await page.page.evaluate(save, tool)
+    run = await asked(page, '[[one_call name=weigh arguments="{\\"a\\":1}"]] weigh it')
+    form = run.locator("form.ask")
+    await expect(form).to_contain_text("What does weigh return?")
+    await form.locator("textarea").fill("  ")
+    await form.get_by_role("button", name="Send the result").click()
+    await expect(form.locator(".form-notice")).to_contain_text("A result is needed.")
+    page.complaints.clear()  # the browser has noted that this was turned down
+    await form.locator("textarea").fill("Both weigh\nthe same.")
+    await form.locator("textarea").press("Escape")  # leaves the field, and does not stop the run
+    await expect(run.locator(".call")).to_have_attribute("data-state", "asking")
+    await form.locator("textarea").press("Control+Enter")
+    await expect(run.locator(".call .result pre")).to_have_text("Both weigh\nthe same.")
+    await expect(run.locator(".call-head")).to_contain_text("answered by you")
+    await expect(run).to_have_attribute("data-whole", "1")
+    assert scripted.chats[-1].body["messages"][-1]["content"] == "Both weigh\nthe same."
+
+
 async def test_an_edited_result_makes_a_version_and_both_are_kept(page: DemoPage, scripted: Scripted) -> None:
     run = await answered(page, "[[one_call]] a sum")
     await expect(run.locator(".answer").last).to_contain_text("The result: 42")
@@ -159,6 +181,7 @@ async def test_compared_with_no_tools_it_stands_beside(page: DemoPage) -> None:
     left, right = await first.bounding_box(), await beside.bounding_box()
     assert left is not None and right is not None and right["x"] > left["x"] + left["width"] - 1 and abs(left["y"] - right["y"]) < 2
     await expect(page.at("#tools [data-run]").nth(2).locator(".bubble")).to_have_text("[[one_call]] the next")
+    await expect(beside).to_be_in_viewport()  # the page stays with the question that was acted on
 
 
 async def test_a_question_is_repeated_and_tallied(page: DemoPage, scripted: Scripted) -> None:

@@ -12,6 +12,7 @@
     const given = Object.fromEntries(new FormData(form));
     for (const { name, value } of form.attributes) if (name.startsWith("data-value-")) given[name.slice(11).replaceAll("-", "_")] = value;
     form.dataset.sending = "1";
+    remember(form);
     for (const button of form.querySelectorAll("button")) button.disabled = true;
     try {
       const wrong = await send(form.dataset.form, given);
@@ -47,6 +48,42 @@
     form.dataset.filled = "1";
     field.focus();
   }, true);
+
+  // Escape in a form is not for the run, which it would stop; Ctrl+Enter sends, as in most places. (Before live.js hears of it.)
+  window.addEventListener("keydown", (event) => {
+    const form = event.target.closest?.("form[data-form]");
+    if (!form) return;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      const box = form.closest("details.edit[open], details.menu[open]");
+      if (box) { box.open = false; box.querySelector("summary").focus(); } else event.target.blur();
+    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      form.requestSubmit();
+    }
+  }, true);
+
+  // ---- staying with the question that one acts on: a new version or a comparison need not be the last on the page ----
+
+  let question = "";
+
+  function remember(element) {
+    const holder = element.closest("#tools [data-question]");
+    if (holder) question = holder.dataset.question;
+  }
+
+  document.addEventListener("click", (event) => {
+    const act = event.target.closest("#tools [data-act]");
+    if (act) remember(act);
+  }, true);
+
+  document.addEventListener("kimi:start", (event) => {
+    if (event.detail.kind !== "tools" || !question) return;
+    const holders = [...document.querySelectorAll("#tools [data-question]")];
+    const target = holders.findLast((each) => each.dataset.question === question);
+    question = "";
+    if (target && target !== holders.at(-1)) target.scrollIntoView({ block: "start" });
+  });
 
   // ---- compact or detailed ------------------------------------------------------------------------------------------
 

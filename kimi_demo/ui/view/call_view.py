@@ -52,6 +52,7 @@ class CallView:
     def skeleton(self) -> str:
         key = self.key
         parts = {part: f'<div class="call-{part}" id="{key}-{part}"></div>' for part in PARTS}
+        parts["person"] = f'<div class="call-person" id="{key}-person" aria-live="polite"></div>'
         return (
             f'<div class="call" id="{key}" data-state="writing">{parts["head"]}{parts["brief"]}'
             f'<div class="arguments" id="{key}-arguments"></div>{parts["check"]}{parts["person"]}{parts["outcome"]}{parts["edit"]}</div>'

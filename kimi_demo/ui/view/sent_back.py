@@ -4,7 +4,9 @@ from html import escape
 
 from kimi_demo.dialect.reply import Reply
 from kimi_demo.ui.texts import Texts
-from kimi_demo.ui.view.json_text import clipped
+
+MOST_SHOWN = 2_000
+"""Characters of the reasoning of one turn: every round sends that of all rounds before it, and the whole is in the request."""
 
 
 def sent_back_html(key: str, reply: Reply, texts: Texts) -> str:
@@ -21,6 +23,10 @@ def sent_back_html(key: str, reply: Reply, texts: Texts) -> str:
     for number, (message, thought) in enumerate(zip(turns, reasoning, strict=True), start=1):
         ids = ", ".join(str(call.get("id")) for call in message["tool_calls"] if isinstance(call, dict))
         parts.append(
-            f'<p class="fine">{escape(say("sent_back.turn", number=number, ids=ids))}</p><pre tabindex="0">{escape(clipped(thought))}</pre>'
+            f'<p class="fine">{escape(say("sent_back.turn", number=number, ids=ids))}</p><pre tabindex="0">{escape(_begun(thought))}</pre>'
         )
     return f'<details id="{key}-sent-back"><summary>{escape(words)}</summary>{"".join(parts)}</details>'
+
+
+def _begun(thought: str) -> str:
+    return thought if len(thought) <= MOST_SHOWN else f"{thought[:MOST_SHOWN]}\n… (+{len(thought) - MOST_SHOWN:,})"

@@ -31,7 +31,7 @@ def tools_view(placed: Placed, texts: Texts) -> RunView | RepeatView:
 def holder_html(placed: Placed, skeleton: str) -> str:
     """The element of a run that assets/live.js keeps; beside: the style sheet puts it beside the one before."""
     beside = " data-beside" if placed.beside else ""
-    return f'<div id="holder-{placed.run.id}" data-run="{placed.run.id}"{beside}>{skeleton}</div>'
+    return f'<div id="holder-{placed.run.id}" data-run="{placed.run.id}" data-question="{placed.question}"{beside}>{skeleton}</div>'
 
 
 class ToolRunView(RunView):
