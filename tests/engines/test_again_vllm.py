@@ -1,10 +1,12 @@
 """Going on, raw prompts and thinking budgets with vLLM itself and the stand-in."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from kimi_demo.dialect.conversation import ChatRequest, user
@@ -16,6 +18,7 @@ from kimi_demo.engines.endpoint_prompt import continued
 from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.server import Server
+from kimi_demo.engines.vision import Vision
 from kimi_demo.settings import Settings
 
 QUESTION = ChatRequest([user("Why is the sky blue?")], Sampling(temperature=0, max_tokens=400))
@@ -77,6 +80,31 @@ async def test_a_budget_cuts_the_thought(endpoint: Endpoint) -> None:
     reply = await reply_of(endpoint.stream(request))
     assert reply.usage is not None and reply.usage.reasoning_tokens is not None and reply.usage.reasoning_tokens <= 3
     assert endpoint.takes_budget is True
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"colour": {"enum": ["blue", "red"]}, "sure": {"type": "boolean"}},
+    "required": ["colour", "sure"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("thinking", [True, False])
+async def test_an_answer_follows_its_schema_and_the_thought_is_free(endpoint: Endpoint, thinking: bool) -> None:
+    request = ChatRequest([user("Which colour has the sky?")], Sampling(temperature=0, max_tokens=400, json_schema=SCHEMA), thinking)
+    reply = await reply_of(endpoint.stream(request))
+    assert reply.finish_reason == "stop"
+    jsonschema.validate(json.loads(reply.answer), SCHEMA)
+    assert bool(reply.thought.strip()) == thinking
+    if thinking:
+        with pytest.raises(ValueError):
+            json.loads(reply.thought)
+
+
+async def test_a_text_model_does_not_see_and_goes_on_answering(endpoint: Endpoint) -> None:
+    assert await Vision().sees(endpoint) is False
+    assert (await reply_of(endpoint.stream(limited(8)))).thought
 
 
 async def test_a_raw_prompt_and_its_tokens(endpoint: Endpoint) -> None:
