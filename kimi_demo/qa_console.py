@@ -1,6 +1,7 @@
 """What `qa` prints: a line for each case as it finishes, with what was wrong; sums at the end."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable
 
@@ -104,8 +105,11 @@ def _short(text: str, most: int = 300) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
+_MOVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, and those that turn the direction of writing."""
+
+
 def _terminal(text: str) -> str:
-    """Without control characters: a model's text must not move the cursor or change the window's title."""
+    """`text` as it may go to a terminal: a model's words must not move the cursor or change the window's title."""
     encoding = sys.stdout.encoding or "utf-8"
-    shown = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-    return shown.encode(encoding, "replace").decode(encoding)
+    return _MOVES.sub("\ufffd", text).encode(encoding, "replace").decode(encoding)

@@ -31,6 +31,8 @@ def agrees(planned: Planned, seen: Attempt) -> list[Verdict]:
     if not planned.case.checks.agrees:
         return []
     results = [call for call in seen.calls if call.result is not None]
+    if not results and planned.case.checks.calls is not None and not seen.calls:
+        return []  # the checks of calls say that there is none
     if not results:
         return [judged("agrees", False, "a tool's result", "no tool returned anything")]
     told, wanted = _told(seen.answer), list[str]()

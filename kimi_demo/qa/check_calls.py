@@ -1,5 +1,6 @@
 """Checks of tool calls. Pure."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,8 @@ def calls(planned: Planned, seen: Attempt) -> list[Verdict]:
         found.append(judged("first_round", len(first) == wanted.first_round, wanted.first_round, f"{len(first)}: {shown(first)}"))
     if wanted.tools is not None:
         found.append(judged("tool_choice", Counter(call.name for call in made) == Counter(wanted.tools), wanted.tools, told))
+    if not made and any(verdict.outcome == "fail" for verdict in found):
+        return found  # of calls that were not made, nothing else can be right either
     if wanted.arguments:
         found.append(judged("arguments", _all_there(wanted.arguments, made), "; ".join(map(_written, wanted.arguments)), told))
     if wanted.one_of:
@@ -115,4 +118,4 @@ def _equal(got: Any, wanted: Any) -> bool:
 
 
 def _written(arguments: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f'"{name}": {value!r}' for name, value in arguments.items()) + "}"
+    return json.dumps(dict(arguments), ensure_ascii=False, default=str)
