@@ -254,8 +254,8 @@
   function count() {
     const holder = byId("srv-log");
     const shown = holder.childElementCount;
-    holder.classList.toggle("empty", !lines.length);
-    byId("srv-log-count").textContent = paused ? holder.dataset.paused : lines.length ? holder.dataset.shown.replace("{shown}", shown).replace("{all}", lines.length) : holder.dataset.none;
+    holder.classList.toggle("srv-none", !lines.length);
+    byId("srv-log-count").textContent = paused ? holder.dataset.paused : lines.length ? holder.dataset.shown.replace("{shown}", shown).replace("{all}", lines.length) : "";
   }
 
   function toEnd() {
