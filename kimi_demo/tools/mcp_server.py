@@ -7,7 +7,10 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
 
 from kimi_demo.dialect.events import Problem
 from kimi_demo.dialect.failure import Failure
@@ -40,6 +43,18 @@ class McpTool:
     failure: Failure | None = None
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What a server says of a tool, as it is noted for a start at which the server is not there."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+_NOTE: TypeAdapter[list[_Told]] = TypeAdapter(list[_Told])
+
+
 @dataclass
 class _Link:
     """A connection: client is None until it stands; `gone` ends it."""
@@ -49,12 +64,20 @@ class _Link:
 
 
 class McpServer:
-    """state, why (words, where it failed) and tools are what the page shows. The tools stay known when the server goes: calling one is
-    then a failed call, and connects again. connect: makes a transport for `mcp.Client`, used once. Belongs to the event loop's thread.
+    """state, why (words, where it failed) and tools are what the page shows. The tools stay known when the server goes, with `note` (a
+    file) also over a restart: calling one is then a failed call, and connects again. connect: makes a transport for `mcp.Client`, used
+    once. Belongs to the event loop's thread.
     """
 
     def __init__(
-        self, target: McpTarget, connect: Callable[[], Any], checker: SchemaChecker, *, connect_s: float = CONNECT_S, call_s: float = CALL_S
+        self,
+        target: McpTarget,
+        connect: Callable[[], Any],
+        checker: SchemaChecker,
+        *,
+        note: Path | None = None,
+        connect_s: float = CONNECT_S,
+        call_s: float = CALL_S,
     ) -> None:
         self.name = target.name
         self.state: State = "off"
@@ -62,6 +85,7 @@ class McpServer:
         self.tools: tuple[McpTool, ...] = ()
         self._connect = connect
         self._checker = checker
+        self._note = note
         self._connect_s = connect_s
         self._call_s = call_s
         self._link = _Link()
@@ -131,9 +155,13 @@ class McpServer:
         from mcp import Client
 
         try:
+            if not self.tools:
+                self.tools = await self._checked(await asyncio.to_thread(self._noted))
             async with asyncio.timeout(self._connect_s) as limit:
                 async with Client(self._connect(), cache=None) as client:
-                    self.tools = await self._listed(client)
+                    told = await _told(client)
+                    self.tools = await self._checked(told)
+                    await asyncio.to_thread(self._take_note, told)
                     limit.reschedule(None)
                     link.client = client
                     self.state = "ready"
@@ -154,23 +182,32 @@ class McpServer:
         self.state, self.why = "failed", why
         self._failed_at = time.monotonic()
 
-    async def _listed(self, client: Any) -> tuple[McpTool, ...]:
-        found: list[Any] = []
-        cursor: str | None = None
-        while len(found) < MOST_TOOLS:
-            page = await client.list_tools(cursor=cursor)
-            found += page.tools
-            cursor = page.next_cursor
-            if not cursor or not page.tools:
-                break
+    async def _checked(self, told: list[_Told]) -> tuple[McpTool, ...]:
         tools: list[McpTool] = []
-        for each in found[:MOST_TOOLS]:
+        for each in told:
             tools.append(await self._tool(each, {tool.name for tool in tools}))
         return tuple(tools)
 
-    async def _tool(self, found: Any, taken: set[str]) -> McpTool:
-        name = tool_name(self.name, found.name, taken)
-        description = (found.description or found.title or "")[:MOST_DESCRIPTION_CHARS]
+    def _noted(self) -> list[_Told]:
+        """[] where there is no note, or none that can be read: it is no more than what the server will say again."""
+        try:
+            return _NOTE.validate_json(self._note.read_bytes()) if self._note is not None else []
+        except (OSError, ValidationError):
+            return []
+
+    def _take_note(self, told: list[_Told]) -> None:
+        if self._note is None:
+            return
+        try:
+            self._note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part = self._note.with_suffix(".part")
+            part.write_bytes(_NOTE.dump_json(told))
+            part.replace(self._note)
+        except (OSError, ValueError) as error:
+            log.warning("The tools of the MCP server %s cannot be noted: %s", self.name, error)
+
+    async def _tool(self, found: _Told, taken: set[str]) -> McpTool:
+        name, description = tool_name(self.name, found.name, taken), found.description
         schema = json.dumps(found.input_schema)
         try:
             parameters = await self._checker.read(schema)
@@ -184,6 +221,21 @@ class McpServer:
             return self.call(found.name, arguments)
 
         return McpTool(found.name, name, description, SchemaTool(name, description, parameters, check, answer, limit_s=self._call_s))
+
+
+async def _told(client: Any) -> list[_Told]:
+    """All pages of the server's list of tools, up to MOST_TOOLS."""
+    found: list[Any] = []
+    cursor: str | None = None
+    while len(found) < MOST_TOOLS:
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if not cursor or not page.tools:
+            break
+    return [
+        _Told(each.name, (each.description or each.title or "")[:MOST_DESCRIPTION_CHARS], each.input_schema) for each in found[:MOST_TOOLS]
+    ]
 
 
 def tool_name(server: str, theirs: str, taken: set[str]) -> str:

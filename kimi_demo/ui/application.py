@@ -136,5 +136,9 @@ async def build(settings: Settings, access: Access) -> Application:
 
 def _workbench(settings: Settings, guardian: Guardian) -> Workbench:
     checker, logs = SchemaChecker(), settings.data / "logs"
-    servers = [McpServer(target, partial(transport, target, guardian, logs), checker) for target in mcp_targets(settings.mcp)]
-    return Workbench(Benches(settings.data / "tools"), checker, servers)
+    folder = settings.data / "tools"
+    servers = [
+        McpServer(target, partial(transport, target, guardian, logs), checker, note=folder / f"mcp-{target.name}.json")
+        for target in mcp_targets(settings.mcp)
+    ]
+    return Workbench(Benches(folder), checker, servers)

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -32,8 +33,8 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
     """Makes servers that are closed at the end."""
     checker, guardian, made = SchemaChecker(), Guardian(), list[McpServer]()
 
-    def one(target: McpTarget = STDIO, **limits: float) -> McpServer:
-        made.append(McpServer(target, lambda: transport(target, guardian, tmp_path), checker, **limits))
+    def one(target: McpTarget = STDIO, connect_s: float = START_S) -> McpServer:
+        made.append(McpServer(target, lambda: transport(target, guardian, tmp_path), checker, connect_s=connect_s))
         return made[-1]
 
     yield one
@@ -167,3 +168,25 @@ def test_what_the_operator_writes() -> None:
             mcp_target(text)
     with pytest.raises(ValueError, match="given twice"):
         mcp_targets(("a=x", "a=y"))
+
+
+async def test_what_a_server_offered_is_known_after_a_restart_at_which_it_is_gone(tmp_path: Path) -> None:
+    checker, guardian, note = SchemaChecker(), Guardian(), tmp_path / "mcp-local.json"
+    gone = McpTarget("local", command=("/no/such/program",))
+    servers = [McpServer(target, partial(transport, target, guardian, tmp_path), checker, note=note) for target in (STDIO, gone)]
+    try:
+        first = await started(servers[0])
+        servers[1].start()
+        await servers[1].settled(START_S)
+        assert servers[1].state == "failed" and [each.name for each in servers[1].tools] == [each.name for each in first.tools]
+        toolbox = toolbox_of(servers[1])
+        assert "a: is missing" in ((await toolbox.call("local__add", "{}")).error or "")
+        failed = await toolbox.call("local__add", '{"a": 1, "b": 2}')
+        assert failed.error == "The MCP server local is not there: there is no program /no/such/program."
+        note.write_text("no JSON")
+        assert servers[0]._noted() == []
+    finally:
+        for server in servers:
+            await server.aclose()
+        await checker.aclose()
+        guardian.close()
