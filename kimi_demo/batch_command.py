@@ -7,26 +7,23 @@ import signal
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kimi_demo.batch_console import Console
+from kimi_demo.batch_job import AGAIN, NUMBERS, Job, prepared
 from kimi_demo.batches.encoding import unreadable
 from kimi_demo.batches.engines import SERVER_ROWS, OfflineRows, RowEngine, ServerRows
 from kimi_demo.batches.journal import Journal
-from kimi_demo.batches.manifest import Manifest, sha256_of
-from kimi_demo.batches.reading import FORMATS, Options, Source, open_source
+from kimi_demo.batches.manifest import Manifest
+from kimi_demo.batches.reading import FORMATS
 from kimi_demo.batches.results import read_results
 from kimi_demo.batches.running import BatchRun
-from kimi_demo.batches.survey import Survey, survey
-from kimi_demo.batches.versions import manifest_of
 from kimi_demo.batches.writing import ENDINGS, OutFormat, written
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS, Sampling
+from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
 from kimi_demo.flags import add_flags, settings_from
 from kimi_demo.settings import Settings
-from kimi_demo.ui.parameters import sampling
 from kimi_demo.ui.texts import texts
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -46,7 +43,6 @@ _SETTINGS = (
     "data",
     "language",
 )
-_NUMBERS = {"max_tokens": int, "temperature": float, "top_p": float, "top_k": int, "min_p": float, "seed": int}
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -57,6 +53,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("file", type=Path, metavar="FILE", help="prompts: .txt (one a line), .csv, .tsv, .jsonl (strings, prompt, messages, OpenAI batch)")
     add("-o", "--output", type=Path, required=True, metavar="RESULTS.jsonl", help="grows by a line with each finished row")
     add("--resume", action="store_true", help="go on with RESULTS.jsonl where it stopped; without it an existing file is refused")
+    add("--again", choices=tuple(AGAIN), help="run rows of an earlier batch over FILE once more, into a RESULTS.jsonl of their own")
+    add("--of", type=Path, metavar="EARLIER.jsonl", help="the earlier batch's results, with --again; its parameters hold unless changed")
     add("--format", choices=tuple(ENDINGS), default="jsonl", help="also write the results as this, beside RESULTS.jsonl, at the end")
     add("--engine", choices=("offline", "server"), help="vLLM inside this process, or a chat server (the default with --base-url)")
     add("--rows-at-once", type=int, default=SERVER_ROWS, metavar="N", help=f"rows that a server is asked at once (default: {SERVER_ROWS})")
@@ -71,9 +69,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     read.add_argument("--skip-bad", action="store_true", help="run the other rows where some cannot be read")
 
     sample = parser.add_argument_group("Sampling")
-    sample.add_argument("--preset", default=DEFAULT_PRESET, metavar="NAME", help=f"{', '.join(PRESETS)} (default: {DEFAULT_PRESET})")
+    sample.add_argument("--preset", metavar="NAME", help=f"{', '.join(PRESETS)} (default: {DEFAULT_PRESET}, or as before with --again)")
     sample.add_argument("--thinking", action=argparse.BooleanOptionalAction, help="default: as the preset says")
-    for name, kind in _NUMBERS.items():
+    for name, kind in NUMBERS.items():
         sample.add_argument("--" + name.replace("_", "-"), type=kind, metavar="N" if kind is int else "X", help="default: the preset's")
     add_flags(parser, _SETTINGS)
     parser.set_defaults(handler=_main)
@@ -83,7 +81,7 @@ def _main(given: argparse.Namespace) -> int:
     settings = settings_from(given)
     console = Console(texts(settings.language))
     try:
-        job = _prepared(given, console)
+        job = prepared(given, console)
     except Failure as failure:
         console.failure(failure)
         return BAD_INPUT
@@ -92,51 +90,8 @@ def _main(given: argparse.Namespace) -> int:
     return asyncio.run(_Command(settings, given, job, console).run())
 
 
-class _Job:
-    """What is to run, known before any engine starts."""
-
-    def __init__(self, source: Source, found: Survey, sha256: str, sampling: Sampling, thinking: bool) -> None:
-        self.source, self.found, self.sha256, self.sampling, self.thinking = source, found, sha256, sampling, thinking
-
-    def manifest(self, model: str, engine: str) -> Manifest:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return manifest_of(
-            self.source, self.found, self.sha256, self.sampling, thinking=self.thinking, model=model, engine=engine, created_at=now
-        )
-
-
-def _prepared(given: argparse.Namespace, console: Console) -> _Job | None:
-    """None where rows cannot be read and nobody has said to skip them. Raises Failure for everything else that is wrong beforehand."""
-    if given.output.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
-        raise Failure("batches.output_name", path=given.output)
-    if given.output.exists() and not given.resume:
-        raise Failure("batches.exists", path=given.output)
-    if given.rows_at_once < 1:
-        raise Failure("parameters.field", field="rows_at_once", value=given.rows_at_once, problem="must be at least 1")
-    chosen = sampling(given.preset, **{name: getattr(given, name) for name in _NUMBERS})
-    thinking = PRESETS[given.preset].thinking if given.thinking is None else given.thinking
-    options = Options(
-        format=given.input_format,
-        encoding=given.encoding,
-        column=given.column,
-        header=not given.no_header,
-        keep_blank=given.keep_blank,
-        keep_duplicates=not given.drop_duplicates,
-    )
-    source = open_source(given.file, options)
-    found = survey(source)
-    console.surveyed(given.file, found, options)
-    if found.bad_rows:
-        console.bad_rows(found, skipped=given.skip_bad)
-        if not given.skip_bad:
-            return None
-    job = _Job(source, found, sha256_of(given.file), chosen, thinking)
-    job.manifest("", "")  # raises where no row is left
-    return job
-
-
 class _Command:
-    def __init__(self, settings: Settings, given: argparse.Namespace, job: _Job, console: Console) -> None:
+    def __init__(self, settings: Settings, given: argparse.Namespace, job: Job, console: Console) -> None:
         self._settings = settings
         self._given = given
         self._job = job
@@ -161,7 +116,13 @@ class _Command:
         journal, engine = await (self._offline(stack) if offline else self._server(stack))
         if engine is not None:
             self._run = run = BatchRun(
-                self._job.source.rows, journal, engine, self._job.sampling, thinking=self._job.thinking, on_state=self._told
+                self._job.source.rows,
+                journal,
+                engine,
+                self._job.sampling,
+                thinking=self._job.thinking,
+                wanted=self._job.wanted,
+                on_state=self._told,
             )
             async with self._console.bar(run):
                 state = await run.run()

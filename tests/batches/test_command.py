@@ -102,6 +102,8 @@ def test_rows_that_fail_make_the_exit_code_1(tmp_path: Path, server: Scripted) -
         ("x\n", ["--encoding", "klingon"], "klingon"),
         ("x\n", ["-o", "out.csv"], "does not end in .jsonl"),
         ("x\n", ["--rows-at-once", "0"], "at least 1"),
+        ("x\n", ["--again", "failed"], "--again and --of belong together"),
+        ("x\n", ["--again", "failed", "--of", "nothing.jsonl"], "nothing.jsonl.run.json is missing"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path: Path, server: Scripted, content: str, flags: list[str], told: str) -> None:
@@ -142,6 +144,29 @@ def test_ctrl_c_keeps_what_is_done_and_resume_does_the_rest(tmp_path: Path, serv
         assert server.changed.wait_for(lambda: len(server.aborts) == 3, 10), "the server computes them no longer"
     done = [json.loads(line)["prompt"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert len(done) == len(set(done)) == 12
+
+
+def test_rows_run_again_as_a_version_of_their_own(tmp_path: Path, server: Scripted) -> None:
+    write(tmp_path, 4)
+    with (tmp_path / "in.txt").open("a") as file:
+        file.write("[[cut_in_thought]] a\n[[rejected]]\n[[cut_in_thought]] b\n")
+    assert ended(tmp_path, command(server, "--max-tokens", "50", "--temperature", "0.3", "--no-thinking"))[0] == 1
+    again = ["-m", "kimi_demo", "batch", "in.txt", "-o", "out.v2.jsonl", "--base-url", server.base_url, "--of", "out.jsonl"]
+    asked = len(server.chats)
+    code, printed = ended(tmp_path, [*again, "--again", "cut-off", "--max-tokens", "500"])
+    assert code == 0 and "2 of 2 rows done" in printed, printed
+    second = list(read_results(tmp_path / "out.v2.jsonl"))
+    assert sorted(result.index for result in second) == [4, 6] and len(server.chats) == asked + 2
+    assert all((one.parameters["max_tokens"], one.parameters["temperature"], one.thinking) == (500, 0.3, False) for one in second)
+    kept = (tmp_path / "out.v2.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "out.v2.jsonl").write_bytes(kept[0])
+    code, printed = ended(tmp_path, [*again, "--again", "cut-off", "--max-tokens", "500", "--resume"])
+    assert code == 0 and "resumed 1 of 2" in printed and len(server.chats) == asked + 3
+    code, printed = ended(tmp_path, [*again, "--again", "failed", "--max-tokens", "500", "--resume"])
+    assert code == 2 and "which: cut_off → failed" in printed
+    (tmp_path / "in.txt").write_text("other rows\n")
+    code, printed = ended(tmp_path, [*again[:5], "new.jsonl", *again[6:], "--again", "all"])
+    assert code == 2 and "were made from different rows" in printed
 
 
 def test_a_terminal_gets_a_progress_bar(tmp_path: Path, server: Scripted) -> None:
