@@ -1,5 +1,8 @@
 """Whether an answer agrees with its tools: right, wrong, or not to be told."""
 
+import json
+from typing import Any
+
 import pytest
 
 from kimi_demo.qa.attempt import Attempt, CallSeen, RoundSeen
@@ -10,9 +13,7 @@ from tests.qa.playing import one_case, result_of
 PLANNED = planned(one_case(ask="?", tools=["guide"], checks={"agrees": True}))[0]
 
 
-def outcome(answer: str, *calls: tuple[str, dict[str, object]]) -> str:
-    import json
-
+def outcome(answer: str, *calls: tuple[str, dict[str, Any]]) -> str:
     made = tuple(CallSeen(name=name, arguments=json.dumps(given), result=result_of(name, given)) for name, given in calls)
     verdicts = agrees(PLANNED, Attempt(rounds=(RoundSeen(calls=made, finish_reason="tool_calls"), RoundSeen(answer=answer))))
     assert len(verdicts) == 1
