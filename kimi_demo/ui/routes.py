@@ -12,6 +12,7 @@ from kimi_demo.ui.batch_acts import add_batch_acts
 from kimi_demo.ui.batch_draft_routes import add_batch_drafts
 from kimi_demo.ui.batch_routes import add_batch_routes
 from kimi_demo.ui.bench_routes import add_bench
+from kimi_demo.ui.beside import add_beside
 from kimi_demo.ui.chat_acts import add_chat_acts
 from kimi_demo.ui.chat_again import add_chat_again
 from kimi_demo.ui.chat_routes import add_chat_routes
@@ -34,6 +35,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_chat_acts(app, services)
     add_chat_again(app, services)
     add_chat_send(app, services)
+    add_beside(app, services)
     add_chat_routes(app, services)
     add_requests(app, services)
     add_room(app, services)

@@ -97,6 +97,40 @@ async def test_the_other_mode_answers_beside_the_first(page: DemoPage, scripted:
     await expect(page.run("chat").locator(".thought")).to_be_visible()
 
 
+async def test_two_versions_are_read_side_by_side(page: DemoPage, scripted: Scripted, attached: Demo, browser: Browser) -> None:
+    await said(page, "one")
+    scripted.scenario("reasoning", answer="Instant.")
+    try:
+        await more(page, "chat_again")
+        await expect(page.run("chat").locator(".version")).to_have_text("2/2")
+        await expect(page.run("chat")).to_have_attribute("data-whole", "1")
+    finally:
+        scripted.scenario("reasoning")
+    await page.run("chat").get_by_role("button", name="Side by side").click()
+    other = page.run("chat").locator(".beside")
+    await expect(other).to_contain_text("Version 1")
+    await expect(other.locator(".answer")).to_contain_text("language model")
+    await expect(other.locator(".question")).to_be_hidden()
+    await expect(other.get_by_role("button")).to_have_count(0)
+    left, right = await other.bounding_box(), await page.run("chat").locator(".run > .reply").last.bounding_box()
+    assert left is not None and right is not None and left["x"] + left["width"] <= right["x"], "the earlier one to the left"
+    await other.locator("details.thought summary").click()
+    await expect(other.locator(".thought-text")).to_contain_text("The user wants a short answer.")
+    await page.run("chat").get_by_role("button", name="Side by side").click()
+    await expect(other).to_have_count(0)
+    # Only versions of one's own turn.
+    run = await page.run("chat").get_attribute("data-run")
+    first = await page.run("chat").locator("[data-beside]").get_attribute("data-beside")
+    where = f"{attached.address}/kimi/chats/beside/{first}?of={run}"
+    assert (await page.page.request.get(where)).status == 200
+    stranger = await DemoPage.open(browser, attached.address)
+    assert (await stranger.page.request.get(where)).status == 404
+    await stranger.close()
+    await said(page, "two")
+    second = await page.run("chat").get_attribute("data-run")
+    assert (await page.page.request.get(f"{attached.address}/kimi/chats/beside/{second}?of={run}")).status == 404
+
+
 async def test_an_earlier_message_is_edited_and_the_conversation_goes_on_from_there(page: DemoPage, scripted: Scripted) -> None:
     await said(page, "one", "two", "three")
     await page.run("chat", 1).get_by_role("button", name="Edit message").click()

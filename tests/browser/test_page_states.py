@@ -64,16 +64,54 @@ async def test_stop_closes_the_request_within_a_moment(page: DemoPage, scripted:
 
 
 @pytest.mark.parametrize(("kind", "tab"), [("chat", "Chat"), ("tools", "Function calling")])
-async def test_a_reload_in_mid_answer_finds_it_still_being_written_in_the_right_tab(page: DemoPage, kind: str, tab: str) -> None:
+async def test_a_reload_in_mid_thought_finds_it_still_being_written_in_the_right_tab(page: DemoPage, kind: str, tab: str) -> None:
     await page.tab(tab)
-    await begun(page, kind, "[[long_thought tokens=200 rate=40]]")
+    question = "[[long_thought tokens=4000 rate=40]]"  # it must not be over before the page is there again, however busy the machine
+    await begun(page, kind, question)
     await expect(page.run(kind).locator(".thought-text")).to_have_text(re.compile(r"\w+"))
     await page.load()
     await expect(page.page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
-    await expect(page.run(kind).locator(".bubble")).to_have_text("[[long_thought tokens=200 rate=40]]")
+    await expect(page.run(kind).locator(".bubble")).to_have_text(question)
     await expect(page.at("html")).to_have_attribute(f"data-{kind}", "running")
-    await page.idle(kind)
-    await expect(page.run(kind).locator(".numbers")).to_contain_text("finish reason stop")
+    thought = page.run(kind).locator(".thought-text")
+    await expect(thought).to_contain_text("w0 w1 w2")
+    seen = await thought.inner_text()
+    await expect(thought).not_to_have_text(seen)  # it goes on
+    await page.at(f"#{kind}-stop").click()
+    await expect(page.run(kind).locator(".notice")).to_contain_text("Stopped.")
+
+
+async def test_a_reload_in_mid_answer_goes_on_in_the_answer_with_the_parameters_as_they_were(page: DemoPage, scripted: Scripted) -> None:
+    words = [f"a{number}" for number in range(400)]
+    scripted.scenario("reasoning", thought="Short.", answer=" ".join(words), rate=25)
+    try:
+        await page.at("#chat-max-tokens input").fill("777")
+        await expect(page.at("#chat-parameters-open")).to_contain_text("1 changed")
+        await begun(page, "chat", "at length")
+        await expect(page.run("chat").locator(".answer")).to_contain_text("a20 ")
+        await page.load()
+        answer = page.run("chat").locator(".answer")
+        await expect(answer).to_contain_text("a0 a1 a2")
+        await expect(page.at("html")).to_have_attribute("data-chat", "running")
+        await expect(page.run("chat").locator("details.thought")).not_to_have_attribute("open", "")
+        await expect(page.at("#chat-max-tokens input")).to_have_value("777")
+        await page.idle("chat")
+        assert (await answer.inner_text()).split() == words
+        await expect(page.run("chat").locator(".numbers")).to_contain_text("finish reason stop")
+    finally:
+        scripted.scenario("reasoning")
+
+
+async def test_a_reload_while_the_server_reads_the_prompt_waits_on(page: DemoPage, scripted: Scripted) -> None:
+    before = len(scripted.chats)
+    await begun(page, "chat", "[[silent seconds=12 headers=true]]")
+    await scripted.arrived(before + 1)
+    await page.load()
+    await expect(page.run("chat").locator(".phase")).to_contain_text("Reading the prompt")
+    await expect(page.at("html")).to_have_attribute("data-chat", "running")
+    await expect(page.run("chat").locator(".answer")).to_have_text(re.compile(r"\w+"))
+    await page.idle("chat")
+    assert len(scripted.chats) == before + 1, "nothing was asked twice"
 
 
 async def test_another_visitor_sees_nothing_of_it(page: DemoPage, attached: Demo, browser: Browser) -> None:

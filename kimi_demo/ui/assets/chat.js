@@ -189,6 +189,32 @@
     setTimeout(() => delete button.dataset.done, 1500);
   }
 
+  // ---- the version before (or after) this one, beside it ------------------------------------------------------------------
+
+  async function beside(button) {
+    const run = button.closest(".run");
+    const shown = run.querySelector(":scope > .beside");
+    if (shown) { shown.remove(); return compared(run, button, false); }
+    const of = button.closest("[data-run]").dataset.run;
+    button.disabled = true;
+    try {
+      const answer = await fetch(`kimi/chats/beside/${button.dataset.beside}?of=${of}`, { cache: "no-store" });
+      const box = Object.assign(document.createElement("section"), { className: "beside", innerHTML: await answer.text() });
+      run.querySelector(":scope > .reply")[button.dataset.side](box);
+      compared(run, button, true);
+    } catch {
+      kimi.notice("chat", `<div class="notice" data-kind="error"></div>`);
+      document.querySelector("#chat-notice .notice").textContent = document.getElementById("header").dataset.away;
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  function compared(run, button, on) {
+    run.classList.toggle("compared", on);
+    button.setAttribute("aria-pressed", String(on));
+  }
+
   // ---- the system prompt ---------------------------------------------------------------------------------------------------
 
   const system = () => document.querySelector("#chat-system [data-system]");
@@ -243,6 +269,7 @@
     else if (at("[data-delete-chat]")) remove(item);
     else if (at("[data-more]")) { count = Number(at("[data-more]").dataset.more); refill(); }
     else if (at("[data-edit]")) edit(at("[data-edit]").dataset.edit);
+    else if (at("[data-beside]")) beside(at("[data-beside]"));
     else if (at("[data-copy-run]")) copy(at("[data-copy-run]"));
     else if (at("[data-import]")) takeIn(within(".import-menu textarea").value);
     else if (at("a[data-export]")) at("a[data-export]").href = `kimi/chats/${kimi.conversation()}/export.${at("a[data-export]").dataset.export}`;

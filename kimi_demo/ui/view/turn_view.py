@@ -33,9 +33,12 @@ def versions_html(turn: Turn, texts: Texts) -> str:
             return act_button("chat", "chat_version", words, picture=name, run=turn.versions[target])
         return button(words, "disabled", picture=name)
 
+    other = turn.versions[number - 1] if number else turn.versions[1]
+    side = "before" if number else "after"
+    beside = button(texts.say("turn.beside"), f'data-beside="{other}" data-side="{side}" aria-pressed="false"', plain=True)
     return (
         f'<span class="versions" role="group" aria-label="{escape(texts.say("turn.versions"))}">{arrow("previous", number - 1)}'
-        f'<span class="version">{number + 1}/{total}</span>{arrow("next", number + 1)}</span>'
+        f'<span class="version">{number + 1}/{total}</span>{arrow("next", number + 1)}{beside}</span>'
     )
 
 
