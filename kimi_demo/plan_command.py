@@ -88,6 +88,8 @@ def _planned(given: argparse.Namespace, settings: Settings, words: Texts) -> Pla
     else:
         made = plan(model.shape, layout, chosen, model.on_disk)
     remarks = [*made.remarks, *missing_flags([*_OURS, *arguments], model.shape)]
+    if model.damage:
+        remarks.append(Remark("incomplete", {"file": model.damage[0].file, "count": str(len(model.damage))}))
     if here or given.server_port is not None:
         remarks += surroundings("127.0.0.1", given.server_port or 0, layout.tensor if chosen is not None else 1)
     found = described(made, model.name, remarks, words)

@@ -49,9 +49,7 @@ async def _serve(settings: Settings, console: PhaseConsole, *, anyway: bool) -> 
     cancel_on_signals(lambda: console.say("serve.stopping"))
     ready = False
     try:
-        launch = await _launch(settings, await ModelFolder(settings).path(console.event))
-        if not anyway:
-            await asyncio.to_thread(refuse_what_cannot_fit, launch)
+        launch = replace(await _launch(settings, await ModelFolder(settings).path(console.event)), anyway=anyway)
         console.say("serve.command", command=shlex.join(launch.command()))
         server = await Server.start(launch, console.event)
         try:
@@ -84,26 +82,6 @@ async def _launch(settings: Settings, model: str) -> Launch:
         raise Failure("server.port_in_use", port=launch.port)
     # A folder of its own: a page with the same data folder writes its server's log beside it.
     return replace(launch, logs=launch.logs / f"serve-{launch.port}")
-
-
-def refuse_what_cannot_fit(launch: Launch) -> None:
-    """Raises the plan's Failure where the GPUs of this machine cannot hold the model. Says nothing where it cannot tell."""
-    from kimi_demo.engines.accelerators import gpus
-    from kimi_demo.engines.plan.arguments import layout_of
-    from kimi_demo.engines.plan.fit import plan
-    from kimi_demo.engines.plan.machines import this_machine
-    from kimi_demo.engines.plan.model import find_model
-
-    machine = None if launch.on_cpu else this_machine(gpus())
-    if machine is None:
-        return
-    try:
-        model = find_model(launch.model)
-        refusal = plan(model.shape, layout_of(launch.command()), machine, model.on_disk).refusal
-    except Failure:  # a model of a kind that cannot be planned, or one that is only on a hub: vLLM will say
-        return
-    if refusal is not None:
-        raise refusal
 
 
 async def _tell(server: "Server", console: PhaseConsole) -> None:

@@ -113,3 +113,10 @@ def test_several_hosts_and_what_to_run_on_each(capsys: pytest.CaptureFixture[str
     assert "2 hosts" in capsys.readouterr().err
     assert cli.main([*K25, "--machine", "8xh200", "--hosts", "a,b"]) == 0
     assert "vllm serve moonshotai/Kimi-K2.5" in capsys.readouterr().out
+
+
+def test_a_folder_that_is_not_complete_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA_2_7B))
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "model-00001-of-00002.safetensors"}}))
+    _, found = figures(capsys, "plan", "--model", str(tmp_path), "--gpus", "1", "--gpu-memory-gb", "24", "--max-model-len", "4096")
+    assert "model-00001-of-00002.safetensors" in found["warnings"][0] and found["weights_gb_per_gpu"] == pytest.approx(13.48, abs=0.01)

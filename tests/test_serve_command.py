@@ -11,10 +11,6 @@ import httpx
 import pytest
 
 from kimi_demo import cli
-from kimi_demo.dialect.failure import Failure
-from kimi_demo.engines.accelerators import Gpu
-from kimi_demo.engines.launch import Launch
-from kimi_demo.serve_command import refuse_what_cannot_fit
 from tests.engines.living import alive, tree, until
 from tests.ports import free_port
 from tests.programs import ROOT, running
@@ -67,14 +63,3 @@ def test_bad_input_ends_with_2(
     named = arguments if "--model" in arguments else ("--model", str(standin_model), *arguments)
     assert cli.main(["serve", *named, "--data", str(tmp_path), "--server-port", "0"]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_what_the_gpus_cannot_hold_is_refused_before_it_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    eight = [Gpu(index, "NVIDIA H100", f"GPU-{index}", 81_559 * 2**20, 81_000 * 2**20) for index in range(8)]
-    monkeypatch.setattr("kimi_demo.engines.accelerators.gpus", lambda: eight)
-    launch = Launch("moonshotai/Kimi-K2.5", tmp_path, named=True, tensor_parallel_size=8, on_cpu=False)
-    with pytest.raises(Failure) as failed:
-        refuse_what_cannot_fit(launch)
-    assert failed.value.code == "plan.nothing_left"
-    refuse_what_cannot_fit(Launch("somebody/Else", tmp_path, on_cpu=False))  # nothing is known of it
-    refuse_what_cannot_fit(Launch("moonshotai/Kimi-K2.5", tmp_path, on_cpu=True))

@@ -5,7 +5,7 @@ import secrets
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -33,7 +33,8 @@ class Launch:
 
     model: folder or hub id; named: a person chose it, so its own code is trusted (Kimi's tokenizer is such code);
     max_model_len: tokens; cpu_kv_cache_gb: GiB per rank, on a CPU only; gpu_memory_utilization: share of each GPU, on GPUs only;
-    extra: more arguments, which come last and win; port: 0 for a free one; logs: folder of the log file;
+    extra: more arguments, which come last and win; anyway: start even where the plan says that the GPUs cannot hold the model;
+    port: 0 for a free one; logs: folder of the log file;
     cores: the CPU cores that may be used; api_key: what requests must carry ("": nothing), never part of the command line.
     """
 
@@ -49,6 +50,7 @@ class Launch:
     on_cpu: bool = True
     cores: tuple[int, ...] = (0,)
     port: int = 0
+    anyway: bool = False
     api_key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
     @classmethod
@@ -60,7 +62,7 @@ class Launch:
         share = settings.gpu_memory_utilization
         if settings.rehearsal and "gpu_memory_utilization" not in settings.model_fields_set:
             share = _REHEARSAL_GPU_SHARE
-        return cls(
+        made = cls(
             model=model,
             logs=settings.data.resolve() / "logs",
             named=not settings.rehearsal,
@@ -73,8 +75,9 @@ class Launch:
             on_cpu=build is not None and build.on_cpu,
             cores=tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else (0,),
             port=port or settings.server_port or 0,
-            **({} if settings.server_api_key is None else {"api_key": settings.server_api_key.get_secret_value()}),
         )
+        key = settings.server_api_key
+        return made if key is None else replace(made, api_key=key.get_secret_value())
 
     @property
     def rehearsal(self) -> bool:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from kimi_demo.dialect.events import Event, Phase
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.engines.accelerators import free_host_memory
+from kimi_demo.engines.accelerators import free_host_memory, gpus
 from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.log_lines import Line
 from kimi_demo.engines.masking import Mask, secrets_in
 from kimi_demo.engines.phases import READY, Progress, phase_of
+from kimi_demo.engines.plan.refuse import refuse_what_cannot_fit
 from kimi_demo.engines.processes import Watch, end
 from kimi_demo.engines.server_failures import PORT_TAKEN, check_before, died, explain
 from kimi_demo.engines.server_log import Lines, Logbook
@@ -92,9 +93,9 @@ class Server:
         on_begun gets the server as soon as it is a process (again, where another port is tried): its log tells what goes on.
 
         Takes as long as it takes (Kimi K2.5 from a network disk: 1 h 45 min). Cancelling ends the process and leaves nothing behind.
-        Raises Failure: the codes of `server_failures.check_before` and `explain`.
+        Raises Failure: the codes of `server_failures.check_before` and `explain`, and `plan.` ones where the GPUs cannot hold the model.
         """
-        await asyncio.to_thread(lambda: check_before(launch, free_host_memory()))
+        await asyncio.to_thread(_check, launch)
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             tell, hear = _told_in_order(on_event, asyncio.get_running_loop())
             tell(Phase("server.starting"))
@@ -220,6 +221,12 @@ class Server:
 
 
 _Teller = Callable[[Phase], None]
+
+
+def _check(launch: Launch) -> None:
+    check_before(launch, free_host_memory())
+    if not launch.anyway:
+        refuse_what_cannot_fit(launch, gpus())
 
 
 def _told_in_order(on_event: Callable[[Event], None], loop: asyncio.AbstractEventLoop) -> tuple[_Teller, _Teller]:

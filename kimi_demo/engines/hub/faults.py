@@ -50,6 +50,8 @@ def transient(error: BaseException) -> bool:
     if statuses:
         return all(status in _TRANSIENT_STATUS for status in statuses)
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    if "FileIntegrityError" in names and "FileSizeMismatchError" not in names:
+        return False  # the client has downloaded it several times already
     return bool(names & _TRANSIENT) or any("Consistency check failed" in str(link) for link in chain)
 
 
