@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 from kimi_demo import __version__
@@ -12,7 +12,6 @@ from kimi_demo.qa.attempt import Attempt
 from kimi_demo.qa.case import Overrides, Planned, Suite, planned
 from kimi_demo.qa.judging import judge
 from kimi_demo.qa.report import CaseReport, Report, ServerSeen, State, state_of
-from kimi_demo.qa.verdict import CheckResult
 from kimi_demo.tools.schema_checker import SchemaChecker
 
 Told = Callable[[CaseReport], None]
@@ -139,12 +138,25 @@ class QaRun:
 
     async def _all(self, chosen: Sequence[Planned]) -> None:
         before, self._endpoint.as_sent = self._endpoint.as_sent, True
-        checker, room = SchemaChecker(), asyncio.Semaphore(self._at_once)
+        checker, jobs = SchemaChecker(), _jobs(chosen, self._endpoint.kind)
+        seen: dict[str, dict[tuple[int, bool], Attempt]] = {}
+
+        async def worker() -> None:
+            for each, asked in jobs:
+                if not asked:
+                    self._state(each, "skip")
+                for number, streamed in asked:
+                    self._state(each, "running")
+                    found = await attempt(self._endpoint, each, checker, number=number, streamed=streamed, limit_s=self._limit_s)
+                    seen.setdefault(each.id, {})[number, streamed] = found
+                if asked and len(seen[each.id]) == each.case.repeats * len(_ways(each)):
+                    await self._judge(each, seen.pop(each.id))
+
         try:
             self._version = await self._endpoint.version()
             async with asyncio.TaskGroup() as group:
-                for each in chosen:
-                    group.create_task(self._case(each, checker, room))
+                for _ in range(self._at_once):
+                    group.create_task(worker())
         finally:
             self._endpoint.as_sent = before
             await checker.aclose()
@@ -152,27 +164,11 @@ class QaRun:
                 if case.state == "running":
                     self._put(case.model_copy(update={"state": "waiting"}))
 
-    async def _case(self, planned: Planned, checker: SchemaChecker, room: asyncio.Semaphore) -> None:
-        case = planned.case
-        if case.only_on and self._endpoint.kind not in case.only_on:
-            self._put(self._cases[planned.id].model_copy(update={"state": "skip"}))
-            return
-        asked = [(number, streamed) for number in range(1, case.repeats + 1) for streamed in _ways(planned)]
-        seen: dict[tuple[int, bool], Attempt] = {}
-
-        async def one(number: int, streamed: bool) -> None:
-            async with room:
-                self._state(planned, "running")
-                found = await attempt(self._endpoint, planned, checker, number=number, streamed=streamed, limit_s=self._limit_s)
-            seen[number, streamed] = found
-
-        async with asyncio.TaskGroup() as group:
-            for number, streamed in asked:
-                group.create_task(one(number, streamed))
-        attempts = [seen[each] for each in asked]
+    async def _judge(self, planned: Planned, seen: dict[tuple[int, bool], Attempt]) -> None:
+        attempts = tuple(seen[number, streamed] for number in range(1, planned.case.repeats + 1) for streamed in _ways(planned))
         # Expressions of a suite are searched in long texts: not on the loop that others wait for.
-        checks: tuple[CheckResult, ...] = tuple(await asyncio.to_thread(judge, planned, attempts))
-        self._put(self._cases[planned.id].model_copy(update={"attempts": tuple(attempts), "checks": checks, "state": state_of(checks)}))
+        checks = tuple(await asyncio.to_thread(judge, planned, attempts))
+        self._put(self._cases[planned.id].model_copy(update={"attempts": attempts, "checks": checks, "state": state_of(checks)}))
 
     def _state(self, planned: Planned, state: State) -> None:
         case = self._cases[planned.id]
@@ -183,6 +179,22 @@ class QaRun:
         self._cases[case.id] = case
         if self._told is not None:
             self._told(case)
+
+
+def _jobs(chosen: Sequence[Planned], kind: str) -> Iterator[tuple[Planned, list[tuple[int, bool]]]]:
+    """(case, the attempts that one worker makes one after the other): none of a case that is not for this kind of server. Where the words
+    of a streamed and an unstreamed reply are to be the same, all of it is one job: a server that computes several replies to the same
+    prompt at once may round differently."""
+    for each in chosen:
+        case = each.case
+        asked = [(number, streamed) for number in range(1, case.repeats + 1) for streamed in _ways(each)]
+        if case.only_on and kind not in case.only_on:
+            yield each, []
+        elif case.checks.same_text:
+            yield each, asked
+        else:
+            for one in asked:
+                yield each, [one]
 
 
 def _ways(planned: Planned) -> tuple[bool, ...]:

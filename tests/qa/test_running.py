@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kimi_demo.engines.endpoint import Endpoint
-from kimi_demo.qa.case import Overrides, Suite
-from kimi_demo.qa.reading import shipped
+from kimi_demo.qa.case import Overrides, Suite, planned
+from kimi_demo.qa.reading import SHIPPED, shipped
 from kimi_demo.qa.report import CaseReport
 from kimi_demo.qa.running import QaRun
 from tests.qa.playing import correct, kimi_template, one_case, playing, run_suite, with_template
@@ -178,3 +178,29 @@ async def test_the_bodies_are_those_of_the_case(server: Scripted) -> None:
     for body in bodies:
         assert body["thinking"] == {"type": "disabled"} and "chat_template_kwargs" not in body
         assert body["messages"][0] == {"role": "system", "content": "Be brief."} and body["top_k"] == 20 and body["temperature"] == 0.6
+
+
+async def test_replies_that_are_to_read_alike_are_asked_for_one_after_the_other(server: Scripted) -> None:
+    most = 0
+
+    def slowly(ask: Ask) -> Script:
+        nonlocal most
+        most = max(most, server.running + 1)
+        return Script(told("content", "Blue."), silence_s=0.05)
+
+    with playing(server, slowly):
+        report = await run_suite(server, one_case(ask="?", stream="both", repeats=2, checks={"same_text": True}), at_once=4)
+    assert most == 1 and report.counts == {"pass": 1} and len(server.chats) == 4
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+async def test_every_shipped_suite_runs_to_its_end(name: str, server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a server that answers everything alike: every case gets its verdicts, and none is a failure of ours."""
+    with_template(monkeypatch, kimi_template)
+    with playing(server, correct):
+        report = await run_suite(server, shipped(name))
+    assert not report.stopped and len(report.cases) == len(planned(shipped(name)))
+    for case in report.cases:
+        assert case.state in ("pass", "fail", "warn") and {check.check for check in case.checks} != {"answered"}, case.id
+        for seen in case.attempts:
+            assert seen.failure is None or seen.failure.code.startswith("tools."), (case.id, seen.failure)
