@@ -16,8 +16,9 @@ _GUIDE = {tool.name: tool.schema() for tool in GUIDE_TOOLS}
 def case_of(first: Reply, *, case_id: str, note: str = "", title: str = "") -> Case:
     """The case that asks again what `first`, the first round of a chat or tool run, was asked.
 
-    note: what the person says of it; the case is then judged by hand with these words beside it. As many calls as this
-    reply had are expected again, where its arguments were right. Raises ValueError (pydantic's ValidationError) where the request cannot be one.
+    note: what the person says of it; the case is then judged by hand with these words beside it. As many calls as this reply had are
+    expected again, where its arguments were right.
+    Raises ValueError (pydantic's ValidationError) where the request cannot be a case.
     """
     sent = first.request
     tools = [_tool(tool) for tool in sent.get("tools") or []]
