@@ -11,7 +11,7 @@ from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.tool_editor import editor_html
 
 
-def build(services: Services) -> None:
+def build(services: Services, blocks: gr.Blocks) -> None:
     texts = services.texts
     gr.HTML(_bench(texts), elem_id="tools-offered", apply_default_css=False)
     live_box("tools", texts.say("tools.label"))
@@ -40,7 +40,15 @@ def build(services: Services) -> None:
         use = await services.tool_use(owner, approve=approve is True)
         services.start_tools(owner, group, question, sampling("tools"), use=use)
 
+    _remember(approve, blocks)
     wire(services, "tools", field=field, send=run, stop=stop, clear=clear, notice=notice, settings=[approve], start=start)
+
+
+def _remember(approve: gr.Checkbox, blocks: gr.Blocks) -> None:
+    """The browser keeps whether calls need leave: a reload must not let them run without."""
+    kept = gr.BrowserState(False, storage_key="kimi-demo-tools-approve", secret="kimi-demo-tools-approve")
+    approve.input(fn=None, inputs=approve, outputs=kept, js="(on) => on === true")
+    blocks.load(fn=None, inputs=[kept, approve], outputs=approve, js="(kept, on) => kept === true || on === true")
 
 
 def _views(texts: Texts) -> str:

@@ -52,7 +52,9 @@ async def test_a_call_waits_for_leave_also_after_a_reload(page: DemoPage) -> Non
     await page.load()
     run = page.run("tools")
     first, second = run.locator(".call").nth(0), run.locator(".call").nth(1)
+    await page.tab("Function calling")
     await expect(first.locator(".badge")).to_have_text("waiting for you")
+    await expect(page.at("#tools-approve input")).to_be_checked()
     await first.get_by_role("button", name="Run it", exact=True).click()
     await expect(first.locator(".result pre")).to_have_text("3")
     await second.get_by_role("button", name="Do not run it").click()
@@ -71,7 +73,7 @@ async def test_stop_ends_the_waiting(page: DemoPage) -> None:
     await expect(run.locator(".ending")).to_contain_text("Stopped.")
 
 
-async def test_nobody_decides_about_anothers_call(page: DemoPage, attached: Demo) -> None:
+async def test_nobody_acts_on_anothers_conversation(page: DemoPage, attached: Demo) -> None:
     await page.tab("Function calling")
     await page.at("#tools-approve input").check()
     run = await asked(page, "[[one_call]] mine")
@@ -79,9 +81,17 @@ async def test_nobody_decides_about_anothers_call(page: DemoPage, attached: Demo
     run_id = await run.get_attribute("data-run")
     place = {"run": run_id, "round": 0, "call": 0}
     async with httpx.AsyncClient(base_url=attached.address, timeout=30) as stranger:
-        for act, given in (("tools_decide", {"decision": "approved"}), ("tools_answer", {"text": "42"})):
-            answer = await stranger.post(f"/kimi/act/{act}", json={**place, **given})
-            assert answer.status_code == 422
+        acts: dict[str, dict[str, object]] = {
+            "tools_decide": {**place, "decision": "approved"},
+            "tools_answer": {**place, "text": "42"},
+            "tools_edit": {**place, "what": "result", "text": "42"},
+            "tools_again": {"run": run_id},
+            "tools_repeat": {"run": run_id, "times": 2},
+            **{act: {"run": run_id} for act in ("tools_go_on", "tools_version", "tools_plain")},
+        }
+        for act, given in acts.items():
+            answer = await stranger.post(f"/kimi/act/{act}", json=given)
+            assert answer.status_code == 422 and "This run is not here." in answer.text, (act, answer.text)
     await expect(run.locator(".call")).to_have_attribute("data-state", "asking")
     await page.at("#tools-stop").click()
     await page.idle("tools")

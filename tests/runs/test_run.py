@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kimi_demo.dialect.events import AnswerDelta, Asked, Ended, Event, Failed, Timed
+from kimi_demo.dialect.events import AnswerDelta, Asked, Ended, Event, Failed, Phase, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.run import Run, State
 
@@ -35,6 +35,17 @@ async def ended_with(work: object) -> tuple[State, list[Event]]:
 
 
 # Following
+
+
+async def test_a_run_takes_over_an_earlier_one_with_its_times() -> None:
+    run = Run(owner="me", kind="tools", title="t")
+    run.append(Asked("?"))
+    run.carry([Timed(10.0, Phase("a")), Timed(100.0, Phase("b"))])
+    run.append(Phase("c"))
+    assert [item.at for item in run.entries[1:3]] == [10.0, 100.0]
+    assert 100.0 <= run.entries[3].at < 160.0
+    run.carry([])
+    assert len(run.entries) == 4
 
 
 async def test_what_is_there_comes_at_once_and_the_end_ends_it() -> None:

@@ -21,6 +21,7 @@ from kimi_demo.dialect.events import (
 )
 from kimi_demo.dialect.leaks import leaks
 from kimi_demo.dialect.reply import THOUGHT_END, Reply
+from kimi_demo.tools.leaked import without_calls
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.answer import AnswerView
@@ -161,11 +162,14 @@ class RoundView:
             found.append(set_lazy(f"{self.key}-thought-text", "kimi/thought/" + "/".join(self.key.split("-")[1:])))
         if self.reply.answer:
             late, answer = late_thought(self.reply)
+            answer = without_calls(answer) if self.reply.calls else answer
             before = late_html(late, self._texts) if late else ""
             found += self._answer.final(answer, whole=self.reply.finish_reason not in ("length", None), before=before)
         notes = [self._texts.say(f"remark.{remark.name}", **remark.params) for remark in self._remarks]
         if not any(remark.name == "no_reasoning_parser" for remark in self._remarks) or THOUGHT_END not in self.reply.answer:
-            notes += [self._texts.say(f"leak.{name}") for name in leaks(self.reply)]
+            # Of calls in the text a tool conversation speaks itself.
+            found_leaks = [name for name in leaks(self.reply) if not (self._tools and name.startswith("tool_marks"))]
+            notes += [self._texts.say(f"leak.{name}") for name in found_leaks]
         if notes:
             found.append(set_html(f"{self.key}-notes", "".join(notice_html("info", note) for note in notes)))
         return found

@@ -246,6 +246,14 @@ def test_an_answer_without_any_call_is_said() -> None:
     assert page.text("run-x-ending") == "The model answered without calling a tool."
 
 
+def test_a_call_that_was_read_in_the_answer_is_shown_as_a_call_only() -> None:
+    leaked = '<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>'
+    begun = (Asked("q"), RoundStarted(0), AnswerDelta(f"I add. {leaked}"), Finished("stop"), Phase("tools.recovered"))
+    page = shown(*begun, ToolCallDelta(0, "functions.add:0", "add", '{"a": 1}'), ToolResult(0, "", "add", "1"), Ended("done"))
+    assert page.text("run-x-0-answer-done").strip() == "I add." and page.html.get("run-x-0-notes", "") == ""
+    assert "only one way to read it" in page.html["run-x-rounds"]
+
+
 def test_remarks_stay_between_the_rounds() -> None:
     assert "asked once more without streaming" in shown(Asked("q"), RoundStarted(0), Phase("tools.asked_again")).html["run-x-rounds"]
 
