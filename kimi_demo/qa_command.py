@@ -30,6 +30,8 @@ from kimi_demo.ui.texts import texts
 
 AGAINST_KEY = "KIMI_DEMO_AGAINST_API_KEY"
 _REPORTS = ("json", "html", "junit", "markdown")
+_SUITE_ONLY = ("only", "repeats", "preset", "judge", "html", "junit", "markdown", "baseline", "against", "against_mode", "against_preset")
+_REQUESTS_ONLY = ("output", "resume", "reference", "body")
 _SETTINGS = (
     "model",
     "model_source",
@@ -108,6 +110,7 @@ def _main(given: argparse.Namespace) -> int:
             return _list(given.suite, settings)
         if (given.suite is None) == (given.requests is None):
             raise Failure("qa.suite_or_requests", known=", ".join(SHIPPED))
+        _require_fitting(given)
         if not given.limit_s > 0:
             raise Failure("parameters.field", field="--limit-s", value=given.limit_s, problem="must be more than 0")
         if given.requests is not None:
@@ -123,6 +126,14 @@ def _main(given: argparse.Namespace) -> int:
     except Failure as failure:
         console.failure(failure)
         return COULD_NOT_RUN
+
+
+def _require_fitting(given: argparse.Namespace) -> None:
+    """A flag that would do nothing is a mistake."""
+    for name in _SUITE_ONLY if given.requests is not None else _REQUESTS_ONLY:
+        if getattr(given, name):
+            code = "qa.not_with_requests" if given.requests is not None else "qa.only_with_requests"
+            raise Failure(code, flag="--" + name.replace("_", "-"))
 
 
 def _list(name: str | None, settings: Settings) -> int:

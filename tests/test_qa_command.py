@@ -142,6 +142,8 @@ def test_the_pages_server_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[
         (("smoke", "--limit-s", "0"), "--limit-s"),
         (("smoke", "--html", "/proc/nowhere/x.html"), "/proc/nowhere/x.html"),
         (("--requests", "/no/such.jsonl"), "/no/such.jsonl"),
+        (("--requests", "x.jsonl", "--html", "x.html"), "--html has no meaning"),
+        (("smoke", "--resume"), "--resume is for --requests"),
     ],
 )
 def test_bad_input_is_named_and_ends_with_2(

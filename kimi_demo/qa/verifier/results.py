@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -95,6 +96,7 @@ class Journal:
     def __init__(self, path: Path, about: Mapping[str, Any], *, resume: bool) -> None:
         self.path = path
         self.done: dict[int, Result] = {}
+        self._writing = threading.Lock()
         beside = path.with_name(path.name + ".run.json")
         try:
             if path.exists() and not resume:
@@ -111,14 +113,16 @@ class Journal:
             raise Failure("qa.unwritable", path=path, error=error.strerror or error) from error
 
     def add(self, result: Result) -> None:
-        """Is on the disk when this returns."""
+        """Is on the disk when this returns. May be called from several threads at once."""
+        line = json.dumps(asdict(result), ensure_ascii=False) + "\n"
         try:
-            self._file.write(json.dumps(asdict(result), ensure_ascii=False) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with self._writing:
+                self._file.write(line)
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self.done[result.data_index] = result
         except OSError as error:
             raise Failure("qa.unwritable", path=self.path, error=error.strerror or error) from error
-        self.done[result.data_index] = result
 
     @property
     def finished(self) -> set[int]:
