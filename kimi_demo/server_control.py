@@ -20,11 +20,13 @@ from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.launch_options import LaunchOptions
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.monitor import Monitor
+from kimi_demo.engines.phases import READY
 from kimi_demo.engines.saved_launches import SavedLaunches, Start, start_key
+from kimi_demo.server_weights import Weights
 from kimi_demo.settings import Settings
 
-STARTED, REHEARSAL = "started", "rehearsal"
-"""Keys of models: the one that the demo was started with, and the stand-in."""
+STARTED, REHEARSAL, ON_DISK = "started", "rehearsal", "disk:"
+"""Keys of models: the one that the demo was started with, the stand-in, and (before its name) one that was downloaded."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,12 @@ class ServerControl:
         self._asking: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._kept: Sequence[object] = ()
+        self._before: Start | None = None
         self.engine = engine
         self.saved = saved
         self.monitor = Monitor(engine)
+        self.weights = Weights(settings.data / "models", settings.hub_token)
         self.own = settings if settings.base_url is None else settings.model_copy(update={"base_url": None, "api_key": None, "model": None})
         self.options = LaunchOptions.of(self.own)
         self.model = STARTED if settings.base_url is None and settings.model is not None else REHEARSAL
@@ -64,9 +69,14 @@ class ServerControl:
 
     def begin(self) -> None:
         """Starts to watch. To be called once, on the event loop."""
-        self._tasks = [asyncio.create_task(self.monitor.run(), name="monitor"), asyncio.create_task(self._follow(), name="server-control")]
+        self._tasks = [
+            asyncio.create_task(self.weights.look(), name="weights-look"),
+            asyncio.create_task(self.monitor.run(), name="monitor"),
+            asyncio.create_task(self._follow(), name="server-control"),
+        ]
 
     async def aclose(self) -> None:
+        await self.weights.stop()
         for task in (*self._tasks, *(task for task in (self._asking, self._checking) if task is not None)):
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -77,6 +87,7 @@ class ServerControl:
     def models(self) -> list[ModelChoice]:
         """What a server of our own may serve: folders and ids that are known here, never one that a browser sends."""
         found = [ModelChoice(STARTED, self.own.model)] if self.own.model is not None else []
+        found += [ModelChoice(f"{ON_DISK}{one.name}", str(one.folder.resolve())) for one in self.weights.known if one.complete]
         return [*found, ModelChoice(REHEARSAL, None)]
 
     def addresses(self) -> list[str]:
@@ -205,6 +216,8 @@ class ServerControl:
         state, timeline = self.engine.state, self.engine.timeline
         ended = state.since if state.name in ("ready", "failed") else time.monotonic()
         for (phase, begun), following in zip(timeline, [*(at for _, at in timeline[1:]), ended], strict=True):
+            if phase.name == READY:
+                break
             seconds = max(0.0, following - begun)
             if found and found[-1][0] == phase.name:
                 found[-1] = (phase.name, found[-1][1] + seconds)
@@ -214,8 +227,10 @@ class ServerControl:
 
     @property
     def last_start(self) -> Start | None:
-        """How long the last start of the same model, split the same way, took."""
-        return self.saved.start_of(self._start_key()) if not self.engine.remote else None
+        """How long the start before this one took, of the same model, split the same way."""
+        if self.engine.remote:
+            return None
+        return self._before if self.engine.timeline is self._kept else self.saved.start_of(self._start_key())
 
     def left(self) -> float | None:
         """Seconds until a start that goes on may be done, by the last one: what was left there after the phase that is reached now."""
@@ -253,13 +268,12 @@ class ServerControl:
 
     async def _follow(self) -> None:
         """Keeps how long a start took, once it is done."""
-        kept: Sequence[object] = ()
         while True:
             state = self.engine.state
             if self.engine.endpoint is not self._asked:
                 self.capabilities = None
-            if state.name == "ready" and not self.engine.remote and self.engine.timeline is not kept:
-                kept = self.engine.timeline
+            if state.name == "ready" and not self.engine.remote and self.engine.timeline is not self._kept:
+                self._before, self._kept = self.saved.start_of(self._start_key()), self.engine.timeline
                 steps = self.steps
                 self.saved.keep_start(self._start_key(), steps, sum(seconds for _, seconds in steps))
             await self.engine.changed()

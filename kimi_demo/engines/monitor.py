@@ -30,15 +30,19 @@ STUCK_S = 30.0
 """Without a single token while requests run. A long prompt on a CPU may well take that long: it is said, not judged."""
 
 
+Condition = Literal["off", "well", "silent", "sick", "stopped", "stuck"]
+
+
 @dataclass(frozen=True)
 class Health:
-    """off: nothing to look at (none, starting, failed). silent: no answer since `since`. stopped: processes of ours are halted (SIGSTOP).
+    """off: nothing to look at (none, starting, failed). silent: no answer since `since`. sick: it answers that it is not well (vLLM,
+    between its engine's end and its own). stopped: processes of ours are halted (SIGSTOP).
     stuck: it answers, but no token has come for a while. since: time.monotonic() of the first such look.
 
     has_metrics: None until that is known.
     """
 
-    name: Literal["off", "well", "silent", "stopped", "stuck"] = "off"
+    name: Condition = "off"
     since: float = 0.0
     has_metrics: bool | None = None
 
@@ -108,7 +112,16 @@ class Monitor:
         if reading is not None:
             self.history.add(time.time(), reading)
             known = True
-        self._set("stopped" if halted else "silent" if healthy is None else "stuck" if self._is_stuck(reading) else "well", known)
+        now: Condition = "well"
+        if halted:
+            now = "stopped"
+        elif healthy is None:
+            now = "silent"
+        elif healthy[0] >= 500:
+            now = "sick"
+        elif self._is_stuck(reading):
+            now = "stuck"
+        self._set(now, known)
 
     async def _metrics(self, endpoint: Endpoint) -> Reading | None:
         answer = await endpoint.look("/metrics", ANSWER_S)
@@ -124,7 +137,7 @@ class Monitor:
                 self.health = Health(self.health.name, self.health.since, has_metrics=False)
             return None
 
-    def _set(self, name: Literal["well", "silent", "stopped", "stuck"], has_metrics: bool | None) -> None:
+    def _set(self, name: Condition, has_metrics: bool | None) -> None:
         known = has_metrics if has_metrics is not None else self.health.has_metrics
         since = self.health.since if self.health.name == name else time.monotonic()
         self.health = Health(name, since, known)

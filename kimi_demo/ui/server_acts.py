@@ -1,18 +1,24 @@
 """What the buttons of the Server tab do. Each asks first whether it is the operator who pressed it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from fastapi import FastAPI, Request
 from pydantic import ValidationError
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.availability import find_vllm
+from kimi_demo.engines.hub.job import Source
 from kimi_demo.engines.launch_options import LaunchOptions
 from kimi_demo.engines.launch_shown import docker, shell
+from kimi_demo.server_plan import planned
 from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.server_plan import plan_html
+
+SOURCES: tuple[Source, ...] = get_args(Source)
 
 
 class Takeover(Given):
@@ -25,6 +31,22 @@ class Form(Given):
     options: dict[str, str | bool]
     model: str
     takeover: bool = False
+
+
+class Plan(Given):
+    options: dict[str, str | bool]
+    model: str
+    place: str
+    kimi: bool = False
+
+
+class Download(Given):
+    """token: for this download alone; it is kept nowhere."""
+
+    source: str
+    model: str
+    revision: str = ""
+    token: str = ""
 
 
 class Named(Given):
@@ -117,6 +139,24 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
             raise Failure("server.off")
         return {"key": server.api_key}
 
+    async def plan(given: Plan) -> dict[str, str]:
+        options = options_in(given.options, texts)
+        launch = await control.launch_of(options, given.model)
+        found = await asyncio.to_thread(planned, launch, options, given.place, texts, kimi=given.kimi)
+        return {"html": plan_html(found, texts)}
+
+    async def download(given: Download) -> None:
+        source = next((known for known in SOURCES if known == given.source), None)
+        if source is None:
+            raise Failure("acts.malformed", problem="source")
+        control.weights.start(source, given.model, given.revision, given.token)
+
+    async def stop_download(given: Given) -> None:
+        await control.weights.stop()
+
+    act("server_plan", Plan, plan)
+    act("server_weights", Download, download)
+    act("server_weights_stop", Given, stop_download)
     act("server_start", Form, start)
     act("server_restart", Takeover, restart)
     act("server_stop", Given, stop)

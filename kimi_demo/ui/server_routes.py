@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.plan.known import K25
 from kimi_demo.engines.server_log import whole_log
 from kimi_demo.ui.server_stream import ServerStream, on_cpu, view_of
 from kimi_demo.ui.services import Services
@@ -34,7 +35,17 @@ def add_server_routes(app: FastAPI, services: Services) -> None:
     async def frame(request: Request) -> Response:
         if refused(request) is not None:
             return HTMLResponse(stranger_html(texts), 200, NO_STORE)
-        html = frame_html(boot, control.options, control.model, control.models(), texts, on_cpu=on_cpu())
+        await control.weights.look()
+        html = frame_html(
+            boot,
+            control.options,
+            control.model,
+            control.models(),
+            texts,
+            on_cpu=on_cpu(),
+            hub_model=K25,
+            source=services.settings.model_source,
+        )
         return HTMLResponse(html, 200, NO_STORE)
 
     @app.get("/kimi/server/live")

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any
 
 from kimi_demo.engines.availability import find_vllm
 from kimi_demo.engines.launch_shown import KEY_VARIABLE, curls
@@ -24,8 +24,7 @@ from kimi_demo.ui.view.server_check import check_html
 from kimi_demo.ui.view.server_form import launch_acts_html, profiles_html, servers_html
 from kimi_demo.ui.view.server_page import VIEWS, curl_html, models_html
 from kimi_demo.ui.view.server_state import Standing, head_html, left_html, steps_html, stopped, trouble_html
-
-View = Literal["overview", "launch", "metrics", "log"]
+from kimi_demo.ui.view.server_weights import weights_html
 
 _TICK_S = 0.5
 _BEAT_S = 15.0
@@ -110,6 +109,11 @@ class ServerStream:
             found["srv-profiles"] = profiles_html(list(control.saved.profiles), texts)
             current = control.engine.settings.base_url or ""
             found["srv-servers"] = servers_html(control.addresses(), current, control.started_with, texts)
+        elif view == "weights":
+            weights = control.weights
+            name = weights.job.model if weights.job is not None else None
+            going, done = (name, None) if weights.going else (None, name if weights.done else None)
+            found["srv-weights"] = weights_html(going, weights.phase, weights.failure, done, weights.known, texts)
         elif view == "metrics":
             points = monitor.history.points
             found["srv-cards"] = cards_html(points[-1] if points else None, monitor.history.last, texts)

@@ -23,6 +23,9 @@ Role = Literal["anyone", "visitor", "operator"]
 OPERATOR_ACTS: dict[str, dict[str, Any]] = {
     "restart": {},
     "batch_unload": {},
+    "server_plan": {"options": {}, "model": "rehearsal", "place": "8xh200"},
+    "server_weights": {"source": "modelscope", "model": "a/b"},
+    "server_weights_stop": {},
     "server_start": {"options": {}, "model": "rehearsal"},
     "server_restart": {},
     "server_stop": {},
@@ -67,6 +70,7 @@ ROLES: dict[str, Role] = {
     "/kimi/batches/draft/{token}/remove": "visitor",
     "/kimi/batches/engine/{name}": "anyone",
     "/kimi/chats": "visitor",
+    "/kimi/chats/beside/{run_id}": "visitor",
     "/kimi/chats/copy/{run_id}": "visitor",
     "/kimi/chats/import": "visitor",
     "/kimi/chats/{conversation_id}/export.{form}": "visitor",

@@ -164,6 +164,12 @@
     if (event.target.id === "srv-log-follow" && event.target.checked) toEnd();
   });
   document.addEventListener("submit", async (event) => {
+    if (event.target.id === "srv-weights-form") {
+      event.preventDefault();
+      const given = Object.fromEntries(new FormData(event.target));
+      if (await done(event.submitter || event.target, () => window.kimi.post("server", "server_weights", given))) event.target.elements.token.value = "";
+      return;
+    }
     if (event.target.id === "srv-form") event.preventDefault();
     if (event.target.id !== "srv-use") return;
     event.preventDefault();
@@ -179,6 +185,10 @@
     else if ((button = at("[data-srv-start]"))) {
       const given = { ...form(), takeover: button.dataset.takeover === "true" };
       if (await done(button, () => window.kimi.post("server", "server_start", given))) show("overview");
+    } else if ((button = at("[data-srv-plan]"))) {
+      const given = { ...form(), place: byId("srv-plan-place").value, kimi: byId("srv-plan-kimi").checked };
+      const told = await done(button, () => window.kimi.post("server", "server_plan", given));
+      if (told) byId("srv-plan").innerHTML = told.html;
     } else if ((button = at("[data-srv-save]"))) {
       const name = byId("srv-profile-name");
       if (await done(button, () => window.kimi.post("server", "server_profile_save", { name: name.value, options: form().options }))) name.value = "";

@@ -12,8 +12,10 @@ from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.server_charts import WINDOWS
 from kimi_demo.ui.view.server_form import form_html, server_form_html
 from kimi_demo.ui.view.server_lines import log_html
+from kimi_demo.ui.view.server_plan import plan_form_html
+from kimi_demo.ui.view.server_weights import weights_form_html
 
-VIEWS = ("overview", "launch", "metrics", "log")
+VIEWS = ("overview", "launch", "weights", "metrics", "log")
 
 
 def stranger_html(texts: Texts) -> str:
@@ -21,8 +23,21 @@ def stranger_html(texts: Texts) -> str:
     return f'<p class="srv-stranger">{escape(texts.say("server_page.stranger"))}</p>'
 
 
-def frame_html(boot: str, options: LaunchOptions, model: str, models: Sequence[ModelChoice], texts: Texts, *, on_cpu: bool) -> str:
-    """boot: names this run of the application; a browser that has its frame keeps it, with what was typed into it."""
+def frame_html(
+    boot: str,
+    options: LaunchOptions,
+    model: str,
+    models: Sequence[ModelChoice],
+    texts: Texts,
+    *,
+    on_cpu: bool,
+    hub_model: str,
+    source: str,
+) -> str:
+    """boot: names this run of the application; a browser that has its frame keeps it, with what was typed into it.
+
+    hub_model, source: what the form of a download begins with.
+    """
     say = texts.say
     tabs = "".join(
         f'<button type="button" role="tab" data-srv-view="{view}" aria-selected="{"true" if view == VIEWS[0] else "false"}">'
@@ -31,7 +46,12 @@ def frame_html(boot: str, options: LaunchOptions, model: str, models: Sequence[M
     )
     parts = {
         "overview": f"{_part('left')}{_part('steps')}{_part('models')}{_part('check')}{_part('curl')}",
-        "launch": form_html(options, model, models, texts, on_cpu=on_cpu) + _part("profiles") + _part("servers") + server_form_html(texts),
+        "launch": form_html(options, model, models, texts, on_cpu=on_cpu)
+        + plan_form_html(texts)
+        + _part("profiles")
+        + _part("servers")
+        + server_form_html(texts),
+        "weights": f"{weights_form_html(hub_model, source, texts)}{_part('weights')}",
         "metrics": f"{_part('cards')}{_windows(texts)}{_part('charts')}{_part('gpus')}",
         "log": log_html(texts),
     }

@@ -73,7 +73,7 @@ def trouble_html(now: Standing, texts: Texts) -> str:
 
 
 def _unwell(now: Standing) -> bool:
-    return now.state.name == "ready" and now.health.name in ("silent", "stopped", "stuck")
+    return now.state.name == "ready" and now.health.name in ("silent", "sick", "stopped", "stuck")
 
 
 def _trouble(kind: str, what: str, hint: str, words: Sequence[str], texts: Texts) -> str:
@@ -144,8 +144,6 @@ def steps_html(now: Standing, texts: Texts) -> str:
         state = "running" if running else "done"
         if now.state.name == "failed" and at == len(now.steps) - 1:
             state = "failed"
-        if name == "server.ready":
-            continue
         last = f"{before[name]:.1f}" if name in before else "–"
         share = min(100.0, 100 * seconds / longest)
         rows.append(

@@ -1,0 +1,63 @@
+"""The Server tab's answer to "will it fit", and the downloads that it shows."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.launch import Launch
+from kimi_demo.engines.launch_options import LaunchOptions
+from kimi_demo.server_plan import HERE, planned
+from kimi_demo.server_weights import Weights, downloaded
+from kimi_demo.settings import Settings
+from kimi_demo.ui.texts import texts
+from kimi_demo.ui.view.server_plan import plan_html
+
+
+def launch(options: LaunchOptions, model: str) -> Launch:
+    return Launch.from_settings(options.applied(Settings(_env_file=None)), model)
+
+
+def test_kimi_fits_on_eight_h200_and_not_on_eight_h100() -> None:
+    options = LaunchOptions(tensor_parallel_size=8)
+    found = planned(launch(options, "anything"), options, "8xh200", texts("en"), kimi=True)
+    assert found.fits and found.kv_bytes_per_token_per_gpu == 70_272 and found.gpu_memory_utilization == 0.92
+    assert not planned(launch(options, "anything"), options, "8xh100", texts("en"), kimi=True).fits
+    shown = plan_html(found, texts("en"))
+    assert "It fits." in shown and "srv-plan-curve" in shown and "<title>" in shown
+
+
+def test_the_options_count(standin_model: Path) -> None:
+    half = LaunchOptions(tensor_parallel_size=8, kv_cache_dtype="fp8")
+    assert planned(launch(half, "x"), half, "8xh200", texts("en"), kimi=True).kv_bytes_per_token_per_gpu == 70_272 / 2
+    long = LaunchOptions(max_model_len=100_000)  # beyond what the stand-in knows
+    found = planned(launch(long, str(standin_model)), long, HERE, texts("en"))
+    assert not found.fits and found.reason_code == "plan.context_beyond_model"
+    with pytest.raises(Failure) as caught:
+        planned(launch(long, str(standin_model)), long, "my laptop", texts("en"))
+    assert caught.value.code == "plan.unknown_machine"
+
+
+def test_what_is_on_the_disk_is_complete_or_not(tmp_path: Path, standin_model: Path) -> None:
+    assert downloaded(tmp_path / "none") == ()
+    (tmp_path / "owner").mkdir()
+    (tmp_path / "owner" / "whole").symlink_to(standin_model)
+    (tmp_path / "owner" / "half").mkdir()
+    (tmp_path / "owner" / "half" / "config.json").write_text("{}")
+    assert [(one.name, one.complete) for one in downloaded(tmp_path)] == [("owner/half", False), ("owner/whole", True)]
+
+
+async def test_one_download_at_a_time_and_it_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
+    weights = Weights(tmp_path)
+    with pytest.raises(Failure) as caught:
+        weights.start("huggingface", "no name", "", "")
+    assert caught.value.code == "weights.bad_name" and not weights.going
+    weights.start("huggingface", "owner/name", "", "a-token")
+    with pytest.raises(Failure) as caught:
+        weights.start("huggingface", "owner/other", "", "")
+    assert caught.value.code == "weights.busy" and caught.value.params["model"] == "owner/name"
+    async with asyncio.timeout(20):
+        await weights.stop()
+    assert not weights.going and not weights.done and "a-token" not in repr(weights.job)
