@@ -19,6 +19,7 @@ from kimi_demo.dialect.events import (
 )
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import Reply, rounds
+from kimi_demo.dialect.sound import sound
 from kimi_demo.tools.history import has_calls
 from kimi_demo.tools.toolbox import cut
 
@@ -65,7 +66,7 @@ def with_arguments(entries: Sequence[Timed], round: int, call: int, arguments: s
         match item.event:
             case ToolCallDelta(index=index) if index == call:
                 if not given:
-                    found.append(replace(item, event=ToolCallDelta(call, known.id, known.name, arguments)))
+                    found.append(replace(item, event=ToolCallDelta(call, known.id, known.name, sound(arguments))))
                 given = True
             case _ if isinstance(item.event, _OF_A_CALL) and item.event.index == call:
                 pass

@@ -80,6 +80,12 @@ async def test_edited_arguments_are_carried_out_and_the_other_calls_are_not_agai
     assert port.asked[0].messages[1]["tool_calls"][0]["function"]["arguments"] == '{"a": 20, "b": 30}'
 
 
+async def test_what_a_person_puts_in_can_be_stored_and_sent() -> None:
+    run = await had(calls(ADD), says("5"))
+    for changed in (with_arguments(run, 0, 0, '{"a": "\ud800"}'), with_result(run, 0, 0, "\ud800")):
+        assert "\ud800" not in str(rounds(changed)[0].calls[0])
+
+
 async def test_edited_arguments_that_are_wrong_are_an_error_as_any_other() -> None:
     run = await had(calls(ADD), says("5"))
     port, events = ScriptedPort([says("Sorry.")]), list[Event]()
