@@ -43,9 +43,12 @@ class People:
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, int, int], _Waiting] = {}
+        self._trusted: set[str] = set()  # runs whose calls all have leave
 
     async def ask(self, run_id: str, round: int, call: int, wants: Wants) -> Verdict:
-        """Returns when somebody has answered; cancel it to wait no longer."""
+        """Returns when somebody has answered, at once where leave was given for the whole run; cancel it to wait no longer."""
+        if wants == "approval" and run_id in self._trusted:
+            return Verdict("approved")
         key = (run_id, round, call)
         waiting = _Waiting(wants, asyncio.get_running_loop().create_future())
         self._waiting[key] = waiting
@@ -68,6 +71,15 @@ class People:
             if len(verdict.text) > MOST_RESULT_CHARS:
                 raise Failure("tools.answer_too_long", characters=len(verdict.text), limit=MOST_RESULT_CHARS)
         waiting.verdict.set_result(verdict)
+
+    def trust(self, run_id: str, round: int, call: int) -> None:
+        """Gives leave to this call and to all that follow in its run. Raises Failure("tools.not_waiting")."""
+        self.answer(run_id, round, call, Verdict("approved"))
+        self._trusted.add(run_id)
+
+    def forget(self, run_id: str) -> None:
+        """The run has ended."""
+        self._trusted.discard(run_id)
 
 
 _FITTING = {"approval": ("approved", "refused"), "result": ("answered", "refused")}

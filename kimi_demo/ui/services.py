@@ -102,7 +102,10 @@ class Services:
 
         async def work(run: Run) -> None:
             asking = Asking(partial(self.people.ask, run.id), self.settings.max_wait_s, use.approve) if kind == "tools" else None
-            await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds, asking=asking, before=before)
+            try:
+                await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds, asking=asking, before=before)
+            finally:
+                self.people.forget(run.id)
 
         more = {"approve": True} if use.approve else {}
         asked = _asked(question, sampling, thinking, **more)

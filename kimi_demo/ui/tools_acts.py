@@ -21,7 +21,9 @@ class OfCall(Given):
 
 
 class Decided(OfCall):
-    decision: Literal["approved", "refused"]
+    """decision: "all" is leave for this call and all that follow in the run."""
+
+    decision: Literal["approved", "refused", "all"]
 
 
 class Answered(OfCall):
@@ -56,7 +58,11 @@ def add_tools_acts(app: FastAPI, services: Services) -> None:
         services.people.answer(run.id, given.round, given.call, verdict)
 
     async def decide(request: Request, given: Decided) -> None:
-        await say(request, given, Verdict(given.decision))
+        if given.decision == "all":
+            run = await services.registry.get(given.run, owner_of(request))
+            services.people.trust(run.id, given.round, given.call)
+        else:
+            await say(request, given, Verdict(given.decision))
 
     async def answer(request: Request, given: Answered) -> None:
         await say(request, given, Verdict("answered", given.text))

@@ -87,6 +87,22 @@ async def test_each_call_is_asked_about() -> None:
     assert [event.result for event in talk.found(ToolResult)] == [None, "6"]
 
 
+async def test_leave_for_the_whole_run_is_asked_for_once() -> None:
+    talk = Talk(ScriptedPort([calls(ADD, ("functions.mul:1", "mul", {"a": 2, "b": 3})), calls(WEIGH), says("ok")]), approve=True)
+    await talk.until_it_waits()
+    talk.people.trust("run", 0, 0)
+    while not any(event.wants == "result" for event in talk.found(ToolWaiting)):  # what only a person knows is asked for all the same
+        await talk.until_it_waits()
+    talk.people.answer("run", 1, 0, Verdict("answered", "x"))
+    await talk.task
+    assert [event.result for event in talk.found(ToolResult)] == ["5", "6", "x"]
+    talk.people.forget("run")
+    asked = asyncio.ensure_future(talk.people.ask("run", 0, 0, "approval"))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    asked.cancel()
+
+
 async def test_nobody_is_asked_about_a_call_that_cannot_be_carried_out() -> None:
     talk = Talk(ScriptedPort([calls(("functions.add:0", "add", {"a": 1})), says("ok")]), approve=True)
     await talk.task

@@ -138,7 +138,7 @@ class CallView:
         limit = f'<span class="meta">{escape(say("calls.waits", minutes=f"{waiting.limit_s / 60:.3g}"))}</span>'
         no = self._decide("refused", say(f"calls.refuse_{waiting.wants}"))
         if waiting.wants == "approval":
-            yes = self._decide("approved", say("calls.approve"))
+            yes = self._decide("approved", say("calls.approve")) + self._decide("all", say("calls.approve_all"))
             return f'<div class="ask"><span>{escape(say("calls.ask_approval"))}</span>{yes}{no}{limit}</div>'
         words = escape(say("calls.ask_result", name=call.name))
         return (
