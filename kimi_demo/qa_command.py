@@ -24,7 +24,7 @@ from kimi_demo.qa.report_junit import as_junit
 from kimi_demo.qa.report_markdown import as_markdown
 from kimi_demo.qa.running import QaRun
 from kimi_demo.qa_console import QaConsole
-from kimi_demo.qa_shell import COULD_NOT_RUN, FAILED, INTERRUPTED, PASSED, catch_signals
+from kimi_demo.qa_shell import COULD_NOT_RUN, FAILED, INTERRUPTED, PASSED, catch_signals, put
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import texts
 
@@ -142,11 +142,11 @@ def _list(name: str | None, settings: Settings) -> int:
     if name is not None:
         suite = find_suite(name, settings.data / "suites")
         for case in suite.cases:
-            print(f"{case.id:<28} {told(case.title, language)}")
+            put(f"{case.id:<28} {told(case.title, language)}")
         return PASSED
     for each in (*SHIPPED, *own_suites(settings.data / "suites")):
         suite = find_suite(each, settings.data / "suites")
-        print(f"{each:<14} {len(suite.cases):>3}  {told(suite.about, language) or told(suite.title, language)}")
+        put(f"{each:<14} {len(suite.cases):>3}  {told(suite.about, language) or told(suite.title, language)}")
     return PASSED
 
 

@@ -1,7 +1,6 @@
 """What `qa` prints: a line for each case as it finishes, with what was wrong; sums at the end."""
 
 import asyncio
-import re
 import sys
 from collections.abc import Callable
 
@@ -14,6 +13,7 @@ from kimi_demo.qa.report_facts import compared, counted, facts
 from kimi_demo.qa.running import QaRun
 from kimi_demo.qa.verifier.results import Result, Summary
 from kimi_demo.qa.wording import got_of, name_of, title_of
+from kimi_demo.qa_shell import plain, put
 from kimi_demo.ui.texts import Texts
 
 _SIGNS = {"pass": "ok  ", "fail": "FAIL", "warn": "warn", "open": "?   ", "skip": "-   ", "waiting": "…   "}
@@ -28,10 +28,10 @@ class QaConsole:
         self._results = 0
 
     def say(self, key: str, /, **params: object) -> None:
-        print(_terminal(self.texts.say(key, **params)), file=sys.stderr, flush=True)
+        print(plain(self.texts.say(key, **params)), file=sys.stderr, flush=True)
 
     def failure(self, failure: Failure) -> None:
-        print(_terminal(self.texts.sentence(failure)), file=sys.stderr, flush=True)
+        print(plain(self.texts.sentence(failure)), file=sys.stderr, flush=True)
 
     def event(self, event: Event) -> None:
         """A phase of loading, told once."""
@@ -54,7 +54,7 @@ class QaConsole:
 
     def ended(self, report: Report) -> None:
         for fact in facts(report, self.texts):
-            print(_terminal(f"{fact.label}: {fact.value}"), file=sys.stderr)
+            print(plain(f"{fact.label}: {fact.value}"), file=sys.stderr)
         if report.stopped:
             self.say("qa.report.stopped")
         self._out(counted(report, self.texts) or self.texts.say("qa.nothing"))
@@ -88,7 +88,7 @@ class QaConsole:
         wrong = "; ".join(result.problems) or str(result.response.get("error", ""))
         told = f": {_short(wrong)}" if wrong else ""
         print(
-            _terminal(f"{self._results}/{total}  #{result.data_index} {result.finish_reason or result.status}{told}"),
+            plain(f"{self._results}/{total}  #{result.data_index} {result.finish_reason or result.status}{told}"),
             file=sys.stderr,
             flush=True,
         )
@@ -97,19 +97,9 @@ class QaConsole:
         self._out(summary.to_json().rstrip())
 
     def _out(self, line: str) -> None:
-        print(_terminal(line), flush=True)
+        put(line)
 
 
 def _short(text: str, most: int = 300) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
-
-
-_MOVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, and those that turn the direction of writing."""
-
-
-def _terminal(text: str) -> str:
-    """`text` as it may go to a terminal: a model's words must not move the cursor or change the window's title."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return _MOVES.sub("\ufffd", text).encode(encoding, "replace").decode(encoding)

@@ -190,6 +190,18 @@ def test_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "tools-decimals" in capsys.readouterr().out
 
 
+async def test_nobody_reads_on() -> None:
+    """As with `| head`."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "kimi_demo", "qa", "--list"]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=write, stderr=asyncio.subprocess.PIPE)
+    os.close(write)
+    async with asyncio.timeout(60):
+        _, errors = await process.communicate()
+    assert process.returncode == 0 and errors == b""
+
+
 def test_a_suite_in_the_data_folder(server: Scripted, tmp_path: Path) -> None:
     folder = tmp_path / "data" / "suites"
     folder.mkdir(parents=True)
