@@ -76,11 +76,11 @@ def theme() -> gr.Theme:
 
 
 def head(words: Texts) -> str:
-    """Our style sheet and script, and the two words that the style sheet shows on copy buttons.
+    """Our style sheet and script, and the words that the style sheet shows: on copy buttons, and while the connection is lost.
 
     Linked, not given to Gradio as `css`: it rewrites selectors, and `:root[…]` no longer matches then.
     """
-    names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied"))
+    names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied", "lost"))
     sheets = "".join(f'<link rel="stylesheet" href="kimi/static/{name}.css">' for name in SHEETS)
     return f"{sheets}<style>:root {{ {names} }}</style>" + "".join(
         f'<script src="kimi/static/{name}.js" defer></script>' for name in SCRIPTS

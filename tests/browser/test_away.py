@@ -88,9 +88,12 @@ async def far(network: Lossy, browser: Browser) -> AsyncIterator[DemoPage]:
 
 async def test_without_a_network_for_a_while_nothing_is_lost(far: DemoPage, network: Lossy, scripted: Scripted) -> None:
     await far.at("#chat-max-tokens input").fill("777")
+    await expect(far.at("#chat-parameters-open")).to_contain_text("1 changed")
     run = await thinking(far)
     network.cut()
     await expect(far.at("#chat .live")).to_have_class(re.compile("away"), timeout=60_000)
+    said = "getComputedStyle(document.querySelector('#chat .live'), '::after').content"
+    assert "Connection lost." in await far.page.evaluate(said)
     clock = await run.locator(".thought summary .clock").inner_text()
     await far.at("#chat-input textarea").press_sequentially("written on the train", delay=20)
     assert await run.locator(".thought summary .clock").inner_text() == clock, "nobody knows whether it still thinks"

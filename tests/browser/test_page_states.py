@@ -102,6 +102,19 @@ async def test_a_reload_in_mid_answer_goes_on_in_the_answer_with_the_parameters_
         scripted.scenario("reasoning")
 
 
+async def test_what_stands_in_the_field_is_there_after_a_reload_until_it_is_sent(page: DemoPage) -> None:
+    field = page.at("#chat-input textarea")
+    await field.fill("half a\n  thought")
+    await page.load()
+    await expect(field).to_have_value("half a\n  thought")
+    await field.press("Enter")
+    await expect(page.run("chat").locator(".bubble")).to_have_text("half a\n  thought")
+    await page.idle("chat")
+    await page.load()
+    await expect(page.run("chat").locator(".bubble")).to_have_text("half a\n  thought")
+    await expect(field).to_have_value("")
+
+
 async def test_a_reload_while_the_server_reads_the_prompt_waits_on(page: DemoPage, scripted: Scripted) -> None:
     before = len(scripted.chats)
     await begun(page, "chat", "[[silent seconds=12 headers=true]]")

@@ -19,6 +19,26 @@
     field.dispatchEvent(new Event("input", { bubbles: true })); // for Gradio, which keeps the value itself
   }
 
+  // What stands in the field survives a reload, a person's or Gradio's own after a lost connection.
+  const DRAFT = "kimi-demo-draft";
+  document.addEventListener("input", (event) => {
+    if (event.target !== input()) return;
+    try { sessionStorage.setItem(DRAFT, event.target.value); } catch { /* private mode: it is lost then */ }
+  });
+
+  function restoreDraft() {
+    let draft = "";
+    try { draft = sessionStorage.getItem(DRAFT) || ""; } catch { /* see above */ }
+    if (draft && !input()?.value) write(draft);
+  }
+
+  // Gradio has put its own values into the fields by then (parameter_panel.py sets the mark).
+  new MutationObserver((_, observer) => {
+    if (!document.documentElement.hasAttribute("data-restored")) return;
+    observer.disconnect();
+    restoreDraft();
+  }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-restored"] });
+
   // ---- the list ----------------------------------------------------------------------------------------------------
 
   async function refill() {
