@@ -215,7 +215,7 @@ class McpServer:
             return McpTool(found.name, name, description, failure=failure)
 
         def check(arguments: str) -> Awaitable[tuple[Problem, ...]]:
-            return self._checker.problems(schema, arguments)
+            return self._checker.check(schema, arguments)
 
         def answer(arguments: str) -> Awaitable[str]:
             return self.call(found.name, arguments)

@@ -83,7 +83,7 @@ def tool_of(own: OwnTool, checker: SchemaChecker) -> SchemaTool:
         own.name,
         own.description,
         schema_of(own),
-        check=lambda arguments: checker.problems(own.parameters, arguments),
+        check=lambda arguments: checker.check(own.parameters, arguments),
         answer=answer,
         asks=own.answering == "ask",
     )

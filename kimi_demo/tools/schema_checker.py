@@ -11,6 +11,7 @@ from typing import Any
 
 from kimi_demo.dialect.events import Problem
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.tools.error import ToolError
 from kimi_demo.tools.schema_worker import READY
 
 log = logging.getLogger(__name__)
@@ -19,7 +20,7 @@ WORKERS = 2
 """A schema that explodes holds up one of them for its second; the other serves everybody else meanwhile."""
 
 START_S = 60.0
-WALL_S = 10.0 if sys.platform != "win32" else 1.0
+WALL_S = 30.0 if sys.platform != "win32" else 1.0
 """The worker limits its own processor time to one second. This is for one that hangs otherwise, and for Windows, which cannot do that."""
 
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -43,6 +44,14 @@ class SchemaChecker:
     async def problems(self, schema: str, arguments: str) -> tuple[Problem, ...]:
         """What is wrong with arguments (JSON of an object) by a schema (JSON). Raises Failure as `read`."""
         return tuple(Problem(*each) for each in (await self._job(schema=schema, arguments=arguments))["problems"])
+
+    async def check(self, schema: str, arguments: str) -> tuple[Problem, ...]:
+        """As `problems`, for a tool: raises ToolError, with words that end a sentence which says what could not be checked."""
+        try:
+            return await self.problems(schema, arguments)
+        except Failure as failure:
+            slow = failure.code == "tool_schema.too_slow"
+            raise ToolError("it took too long." if slow else f"its schema cannot be used ({failure.code}).") from None
 
     async def aclose(self) -> None:
         for process in list(self._all):

@@ -3,9 +3,12 @@
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.async_api import Browser, Locator, expect
 
@@ -193,3 +196,63 @@ async def test_escape_and_unsaved_changes(page: DemoPage) -> None:
     await expect(page.at("#tool-editor")).to_be_visible()
     assert len(asked) == 1
     await expect(page.at("#tool-editor input[name=name]")).to_have_value("half_written")
+
+
+TOOL = {"was": None, "name": "mine", "description": "", "parameters": '{"type": "object"}', "answering": "fixed", "text": "secret"}
+
+
+@asynccontextmanager
+async def visitor(attached: Demo) -> AsyncIterator[httpx.AsyncClient]:
+    """Someone with a cookie of their own, without a browser."""
+    async with httpx.AsyncClient(base_url=attached.address, timeout=60) as client:
+        await client.get("/")
+        yield client
+
+
+async def test_a_visitor_neither_sees_nor_changes_anothers_tools(attached: Demo) -> None:
+    async with visitor(attached) as one, visitor(attached) as other:
+        assert (await one.post("/kimi/tools/own", json=TOOL)).json() == {"name": "mine"}
+        assert "mine" in (await one.get("/kimi/tools")).json()["html"]
+        assert "mine" not in (await other.get("/kimi/tools")).json()["html"]
+        assert (await other.get("/kimi/tools/own", params={"name": "mine"})).status_code == 404
+        assert (await other.get("/kimi/tools/export.json")).json() == []
+        assert (await other.post("/kimi/tools/own", json={**TOOL, "was": "mine", "text": "mine now"})).status_code == 422
+        assert (await other.post("/kimi/act/bench_delete", json={"name": "mine"})).json() == {"tool": None}
+        assert (await other.post("/kimi/act/bench_switch", json={"name": "mine", "on": False})).status_code == 422
+        assert (await one.get("/kimi/tools/own", params={"name": "mine"})).json()["text"] == "secret"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/kimi/tools/own", b"", 400),
+        ("/kimi/tools/own", json.dumps({**TOOL, "answering": "code"}).encode(), 400),
+        ("/kimi/tools/own", json.dumps({**TOOL, "extra": 1}).encode(), 400),
+        ("/kimi/tools/own", json.dumps({**TOOL, "name": "../../x"}).encode(), 422),
+        ("/kimi/tools/own", json.dumps({**TOOL, "was": "never"}).encode(), 422),
+        ("/kimi/tools/own", json.dumps({**TOOL, "parameters": "[" * 70_000}).encode(), 422),
+        ("/kimi/tools/import", b"\xff\xfe", 422),
+        ("/kimi/tools/import", b"[" * 6_000_000, 422),
+        ("/kimi/act/bench_switch", b'{"name": "add", "on": "maybe"}', 400),
+        ("/kimi/act/bench_choose", b'{"choice": "tool:rm"}', 422),
+    ],
+)
+async def test_what_is_malformed_is_refused_in_words(attached: Demo, path: str, body: bytes, status: int) -> None:
+    async with visitor(attached) as client:
+        answer = await client.post(path, content=body)
+        assert answer.status_code == status and "Traceback" not in answer.text
+        assert "mine" not in (await client.get("/kimi/tools")).json()["html"]
+
+
+async def test_a_pattern_that_explodes_is_one_failed_call(page: DemoPage) -> None:
+    await opened(page)
+    schema = json.dumps({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}})
+    await page.at("[data-bench-new]").click()
+    await page.at("#tool-editor input[name=name]").fill("explodes")
+    await page.at("#tool-editor textarea[name=parameters]").fill(schema)
+    await page.at("#tool-editor input[value=fixed]").check()
+    await page.at("#tool-editor textarea[name=text]").fill("never")
+    await saved(page)
+    await page.ask("tools", f'Now [[one_call name=explodes arguments="{{\\"a\\":\\"{"a" * 40}b\\"}}"]]')
+    answer = page.run("tools").locator(".round").last.locator(".answer")
+    await expect(answer).to_contain_text("could not be checked: it took too long", timeout=ENGINE_MS)

@@ -1,8 +1,12 @@
-"""A real MCP server for the tests: `python mcp_program.py` speaks over stdin and stdout, `… http PORT` over streamable HTTP."""
+"""A real MCP server for the tests: `python mcp_program.py` speaks over stdin and stdout, `… http PORT` over streamable HTTP.
+
+`… stubborn` stays when its input has ended.
+"""
 
 import asyncio
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -75,3 +79,5 @@ if __name__ == "__main__":
     else:
         print("this goes to the log", file=sys.stderr, flush=True)
         server.run(transport="stdio")
+        if sys.argv[1:2] == ["stubborn"]:
+            signal.pause()

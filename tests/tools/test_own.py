@@ -105,6 +105,13 @@ async def test_how_it_answers(checker: SchemaChecker) -> None:
     assert toolbox.schemas()[0]["function"]["parameters"] == json.loads(SCHEMA)
 
 
+async def test_a_pattern_that_explodes_is_told_to_the_model(checker: SchemaChecker) -> None:
+    schema = json.dumps({"type": "object", "properties": {"city": {"type": "string", "pattern": "^(a+)+$"}}})
+    toolbox = Toolbox([tool_of(WEATHER.model_copy(update={"parameters": schema}), checker)], limit_s=60)
+    outcome = await toolbox.call("weather", json.dumps({"city": "a" * 40 + "b"}))
+    assert outcome.error == "The arguments of weather could not be checked: it took too long."
+
+
 def test_out_and_in_again() -> None:
     tools = [WEATHER, OwnTool(name="ask_me", parameters='{"type": "object"}')]
     again = imported(exported(tools))
