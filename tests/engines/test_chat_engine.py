@@ -38,9 +38,13 @@ class Connected:
     """Where only the server's life matters: a connection that has been made."""
 
     closed = False
+    well = True
 
     async def aclose(self) -> None:
         self.closed = True
+
+    async def healthy(self) -> bool:
+        return self.well
 
 
 @pytest.fixture
@@ -152,3 +156,50 @@ def _is_fake(pid: int) -> bool:
         return b"fake_vllm.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+async def test_a_reply_that_the_end_of_the_server_cost_says_what_the_server_died_of(make: Make) -> None:
+    engine = make("serve", Lease())
+    await engine.ready(lambda event: None)
+    assert engine.server is not None and engine.server.pid
+    with pytest.raises(Failure) as caught:
+        async with engine.explaining():
+            os.kill(engine.server.pid, signal.SIGKILL)
+            engine.endpoint.well = False  # type: ignore[union-attr]  # as the real one sees
+            raise Failure("endpoint.broke_off", address="http://127.0.0.1")
+    assert caught.value.code == "server.died"
+    assert engine.state.failure is caught.value
+
+
+async def test_a_failed_request_of_a_server_that_is_well_stays_what_it_is(make: Make) -> None:
+    engine = make("serve", Lease())
+    await engine.ready(lambda event: None)
+    for code in ("endpoint.server_error", "endpoint.rejected"):
+        with pytest.raises(Failure) as caught:
+            async with engine.explaining():
+                raise Failure(code, address="x", status=500, message="m")
+        assert caught.value.code == code and engine.state.name == "ready"
+
+
+async def test_the_log_can_be_read_while_it_starts_and_after_its_end(make: Make) -> None:
+    engine = make("serve", Lease())
+    engine.start()
+    while engine.server is None or not engine.server.log_since(0):  # noqa: ASYNC110  (a line of a log is no event)
+        await asyncio.sleep(0.02)
+    await engine.ready(lambda event: None)
+    names = [phase.name for phase, _ in engine.timeline]
+    assert names[0] == "starting" and names[-1] == "server.ready"
+    await engine.stop()
+    assert engine.state.name == "off" and engine.log_tail(5)
+
+
+async def test_another_base_url_takes_the_place_of_our_own_server(make: Make, tmp_path: Path) -> None:
+    lease = Lease()
+    engine = make("serve", lease)
+    await engine.ready(lambda event: None)
+    own = engine.server
+    assert own is not None and not engine.remote and lease.holders == {"chat"}
+    elsewhere = Settings(base_url="http://elsewhere/v1", data=tmp_path / "data")
+    await engine.switch(elsewhere, ModelFolder(elsewhere))
+    await engine.ready(lambda event: None)
+    assert engine.remote and engine.server is None and own.exited and not lease.holders
