@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from kimi_demo import command_endpoint
+from kimi_demo.dialect.events import Event
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.engines.server_note import NotedServer, ServerNote
+from kimi_demo.engines.server_note import NAME, NotedServer, ServerNote
 from kimi_demo.settings import Settings
 from tests.scripted_server import MODEL_ID, running
 
@@ -43,3 +44,28 @@ async def test_where_the_pages_server_will_not_do_the_command_starts_its_own(why
             async with command_endpoint.command_endpoint(settings, lambda event: None):
                 pass
         assert not caught.value.code.startswith("endpoint.")
+
+
+async def test_a_page_whose_server_is_still_starting_is_waited_for(tmp_path: Path) -> None:
+    note, told = ServerNote(tmp_path), list[str]()
+    note.write(NotedServer(pid=os.getpid()))
+
+    def on_event(event: Event) -> None:
+        told.append(getattr(event, "name", ""))
+        if len(told) == 1:
+            noted(tmp_path, scripted.base_url, "secret")
+
+    with running(api_key="secret") as scripted:
+        async with command_endpoint.command_endpoint(Settings(data=tmp_path), on_event) as found:
+            assert found.whose == "page" and set(told) == {"server.pages"}
+
+
+def test_the_note_of_a_page_that_was_killed_is_not_waited_for(tmp_path: Path) -> None:
+    note = ServerNote(tmp_path)
+    assert not note.is_starting()
+    note.write(NotedServer(pid=2**22 + 7))  # above Linux's highest number of a process
+    assert not note.is_starting()
+    note.write(NotedServer(pid=os.getpid()))
+    assert note.is_starting()
+    os.utime(tmp_path / NAME, (1, 1))  # written before this process was born, so it was another one's
+    assert not note.is_starting()

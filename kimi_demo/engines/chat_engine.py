@@ -207,16 +207,19 @@ class ChatEngine:
             await self._server.stop()
         self._lease.release("chat")
 
-    def _noted(self, server: Server) -> None:
-        """For commands beside the page. Where it cannot be written, they start a server of their own."""
+    def _noted(self, server: Server | None) -> None:
+        """For commands beside the page; None: it is starting. Where it cannot be written, they start a server of their own."""
         if self._note is not None:
+            noted = NotedServer(pid=os.getpid())
+            if server is not None:
+                noted = NotedServer(pid=os.getpid(), base_url=server.base_url, api_key=server.api_key, command=self.command)
             try:
-                self._note.write(NotedServer(base_url=server.base_url, api_key=server.api_key, pid=os.getpid(), command=self.command))
+                self._note.write(noted)
             except OSError:
                 log.warning("Where the chat server is could not be noted", exc_info=True)
 
     def _unnoted(self) -> None:
-        if self._note is not None and self._server is not None:
+        if self._note is not None:
             self._note.remove()
 
     async def _connect(self) -> Endpoint:
@@ -232,6 +235,7 @@ class ChatEngine:
 
     async def _launch(self) -> Endpoint:
         await self._lease.acquire("chat", self.stop, takeover=self._takeover)
+        self._noted(None)
         path = await self._folder.path(self._phase)
         self._server = await Server.start(Launch.from_settings(self.settings, path), self._phase, self._guardian, self._begun)
         self._watching = asyncio.create_task(self._watch(self._server), name="chat-engine-watch")

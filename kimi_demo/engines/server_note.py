@@ -4,19 +4,21 @@ import contextlib
 import os
 from pathlib import Path
 
+import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 NAME = "chat-server.json"
 
 
 class NotedServer(BaseModel):
-    """pid: of the application that started the server. command: the server's command line; it never holds the key."""
+    """pid: of the application that started the server. base_url: "" while it is still starting. command: the server's command line; it
+    never holds the key."""
 
     model_config = ConfigDict(frozen=True)
 
-    base_url: str
-    api_key: str
     pid: int
+    base_url: str = ""
+    api_key: str = ""
     command: tuple[str, ...] = ()
 
 
@@ -45,6 +47,17 @@ class ServerNote:
             return NotedServer.model_validate_json(self._path.read_bytes())
         except (OSError, ValidationError):
             return None
+
+    def is_starting(self) -> bool:
+        """Whether the page that wrote the note lives, and its server is not there yet."""
+        noted = self.read()
+        if noted is None or noted.base_url:
+            return False
+        try:
+            # A process with this number that is younger than the note is another one.
+            return bool(psutil.Process(noted.pid).create_time() <= self._path.stat().st_mtime)
+        except (psutil.Error, OSError):
+            return False
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):

@@ -44,7 +44,9 @@ async def test_the_pages_server_is_noted_while_it_answers(settings: Settings) ->
     engine = ChatEngine(settings, ModelFolder(settings), Lease(), guardian, note)
     try:
         assert note.read() is None
-        await engine.ready(lambda event: None)
+        starting: list[bool] = []
+        await engine.ready(lambda event: starting.append(note.is_starting()))
+        assert starting[-1] and not note.is_starting()
         found = note.read()
         assert found is not None and engine._server is not None
         assert (found.base_url, found.api_key) == (engine._server.base_url, engine._server.api_key)
@@ -83,7 +85,7 @@ async def test_a_command_notes_nothing_and_takes_no_note_away(settings: Settings
     assert note.read() == pages
 
 
-@pytest.mark.parametrize("written", [b"", b"{", b"[]", b'{"base_url": 1}', b"\xff"])
+@pytest.mark.parametrize("written", [b"", b"{", b"[]", b'{"base_url": "x"}', b'{"pid": "a"}', b"\xff"])
 def test_a_note_that_cannot_be_read_is_none(written: bytes, tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(written)
     assert ServerNote(tmp_path).read() is None
