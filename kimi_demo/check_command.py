@@ -5,6 +5,7 @@ import asyncio
 import json
 import sys
 from dataclasses import asdict
+from unicodedata import east_asian_width
 
 from kimi_demo.checks.result import CheckResult
 from kimi_demo.dialect.failure import Failure
@@ -40,7 +41,7 @@ def _main(given: argparse.Namespace) -> int:
         told = [asdict(result) | {"message": said(result, words)} for result in results]
         print(json.dumps({"url": url, "passed": not _failed(results), "checks": told}, ensure_ascii=False, indent=2))
     elif _failed(results):
-        print(words.say("check.some_failed", count=len(_failed(results))))
+        print(words.say("check.failed_of", count=len(_failed(results)), all=len(results)))
     if any(result.code.startswith(("endpoint.url", "endpoint.key")) for result in results):
         return 2
     return 1 if _failed(results) else 0
@@ -55,10 +56,14 @@ async def _run(url: str, settings: Settings, limit_s: float, words: Texts | None
     async for result in self_test(address, limit_s):
         found.append(result)
         if words is not None:
-            print(
-                f"{_SIGNS[result.state]} {words.say(f'check.{result.name}'):<38} {result.seconds:7.2f} s  {said(result, words)}", flush=True
-            )
+            took = "" if result.state == "skipped" and not result.code else f"{result.seconds:.2f} s"
+            print(_SIGNS[result.state], padded(words.say(f"check.{result.name}"), 42), f"{took:>9}", said(result, words), flush=True)
     return found
+
+
+def padded(text: str, width: int) -> str:
+    """`text` with spaces up to `width` columns of a terminal, in which Chinese characters take two."""
+    return text + " " * max(0, width - sum(2 if east_asian_width(character) in "WF" else 1 for character in text))
 
 
 def said(result: CheckResult, words: Texts) -> str:

@@ -65,6 +65,8 @@ async def _serve(settings: Settings, console: PhaseConsole, *, anyway: bool) -> 
         return 0 if ready else INTERRUPTED
     except Failure as failure:
         console.failure(failure)
+        if failure.code.startswith("plan."):
+            console.say("serve.anyway")
         return 2 if failure.code in _BAD_INPUT else 1
 
 

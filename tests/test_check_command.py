@@ -21,7 +21,7 @@ def test_a_failed_check_names_the_flag_and_ends_with_1(server: Scripted, capsys:
     server.scenario("no_auto_tool_choice")
     assert cli.main(["check", server.base_url]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 8 and lines[0].startswith("ok ") and lines[-1] == "2 checks failed."
+    assert len(lines) == 8 and lines[0].startswith("ok ") and lines[-1] == "2 of 7 failed."
     [tool] = [line for line in lines if "tool call" in line and line.startswith("FAIL")]
     assert "--enable-auto-tool-choice --tool-call-parser kimi_k2" in tool
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from kimi_demo import cli
+from tests import local_hub
 from tests.engines.plan.configs import LLAMA_2_7B
+from tests.programs import running
 
 K25 = ("plan", "--model", "moonshotai/Kimi-K2.5")
 H200 = (*K25, "--gpus", "8", "--gpu-memory-gb", "141", "--max-model-len", "8192")
@@ -120,3 +122,17 @@ def test_a_folder_that_is_not_complete_is_said(capsys: pytest.CaptureFixture[str
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "model-00001-of-00002.safetensors"}}))
     _, found = figures(capsys, "plan", "--model", str(tmp_path), "--gpus", "1", "--gpu-memory-gb", "24", "--max-model-len", "4096")
     assert "model-00001-of-00002.safetensors" in found["warnings"][0] and found["weights_gb_per_gpu"] == pytest.approx(13.48, abs=0.01)
+
+
+@pytest.mark.parametrize("source", ["huggingface", "modelscope"])
+def test_a_model_that_is_only_on_a_hub(source: str, tmp_path: Path) -> None:
+    with local_hub.running(files={"config.json": json.dumps(LLAMA_2_7B).encode()}) as hub:
+        where = {"HF_ENDPOINT": hub.address, "MODELSCOPE_ENDPOINT": hub.address, "HOME": str(tmp_path), "HF_HOME": str(tmp_path / "hf")}
+        command = ("-m", "kimi_demo", "plan", "--model-source", source, "--gpus", "2", "--gpu-memory-gb", "24", "--max-model-len", "4096")
+        with running(*command, "--model", local_hub.MODEL, cwd=tmp_path, **where) as program:
+            code, printed = program.ended(120)
+        assert code == 0 and "6.7 GB" in printed, printed
+        assert {path for _, path, _ in hub.requests} <= {"listing", "config.json"}
+        with running(*command, "--model", "moonshotai/Other", cwd=tmp_path, **where) as program:
+            code, printed = program.ended(120)
+        assert code == 2 and f"could not be fetched from {source}" in printed and "Traceback" not in printed, printed

@@ -152,16 +152,18 @@ async def _asked(endpoint: Endpoint, request: ChatRequest) -> _Seen:
     return seen
 
 
-def _request(endpoint: Endpoint, text: str, preset: str, thinking: bool) -> ChatRequest:
+def _request(endpoint: Endpoint, text: str, thinking: bool) -> ChatRequest:
+    """Greedy, so that the same server gives the same result again; Moonshot's own takes no values but its own."""
     room = endpoint.info.max_model_len
     tokens = _TOKENS if room is None else max(1, min(_TOKENS, room // 2))
-    sampling = PRESETS[preset].sampling.model_copy(update={"max_tokens": tokens})
-    return ChatRequest([user(text)], sampling, thinking)
+    preset = PRESETS["moonshot_thinking" if thinking else "moonshot_instant"].sampling
+    greedy = {} if endpoint.kind == "moonshot" else {"temperature": 0.0, "top_p": 1.0}
+    return ChatRequest([user(text)], preset.model_copy(update={"max_tokens": tokens, **greedy}), thinking)
 
 
 async def _thinking(endpoint: Endpoint) -> dict[str, str]:
     """The thought comes apart from the answer, by the server's doing."""
-    seen = await _asked(endpoint, _request(endpoint, "What is the capital of France?", "moonshot_thinking", True))
+    seen = await _asked(endpoint, _request(endpoint, "What is the capital of France?", True))
     if "no_reasoning_parser" in seen.remarks or any(mark in seen.answer for mark in _MARKS[:2]):
         raise Failure("check.no_reasoning_parser")
     if not seen.thought.strip():
@@ -173,7 +175,7 @@ async def _thinking(endpoint: Endpoint) -> dict[str, str]:
 
 async def _instant(endpoint: Endpoint) -> dict[str, str]:
     """With thinking off there is an answer, and no thought in it or beside it."""
-    seen = await _asked(endpoint, _request(endpoint, "What is the capital of France?", "moonshot_instant", False))
+    seen = await _asked(endpoint, _request(endpoint, "What is the capital of France?", False))
     if seen.thought.strip() or any(mark in seen.answer for mark in _MARKS[:2]):
         raise Failure("check.leak")
     if not seen.answer.strip():
@@ -184,7 +186,7 @@ async def _instant(endpoint: Endpoint) -> dict[str, str]:
 async def _tool_call(endpoint: Endpoint) -> dict[str, str]:
     """The model calls a tool, and the server hands the call on as one, with arguments that fit the tool's schema."""
     toolbox = Toolbox(GUIDE_TOOLS)
-    asked = _request(endpoint, _QUESTION, "tools", True)
+    asked = _request(endpoint, _QUESTION, True)
     seen = await _asked(endpoint, ChatRequest(asked.messages, asked.sampling, True, toolbox.schemas()))
     if any(mark in seen.thought + seen.answer for mark in _MARKS[2:]):
         raise Failure("check.no_tool_parser")
