@@ -3,6 +3,8 @@
 Checking a hostile schema can take for ever, and so can a check against it: both belong into schema_worker's process.
 """
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +17,7 @@ from kimi_demo.dialect.json_schema import line_of, read_schema
 
 MOST_BYTES = 64 * 1024
 MOST_LEVELS = 20
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:]', re.S)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 Path = tuple[str | int, ...]
@@ -23,12 +26,14 @@ Path = tuple[str | int, ...]
 def read_parameters(text: str) -> dict[str, Any]:
     """The schema in `text`.
 
-    Raises Failure: those of `read_schema`, tool_schema.too_large (limit_kb), .too_deep (line, limit), .remote (line, reference),
-    .dangling (line, reference), .not_object (line), .endless. Lines count from 1.
+    Raises Failure: those of `read_schema`, tool_schema.too_large (limit_kb), .twice (line, name), .too_deep (line, limit),
+    .remote (line, reference), .dangling (line, reference), .not_object (line), .endless. Lines count from 1.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         raise Failure("tool_schema.too_large", limit_kb=MOST_BYTES // 1024)
     schema = read_schema(text, longest=MOST_BYTES)
+    if (repeated := _repeated(text)) is not None:
+        raise Failure("tool_schema.twice", line=repeated[0], name=repeated[1][:80])
     for path, value in _places(schema):
         if len(path) >= MOST_LEVELS and isinstance(value, dict | list):
             raise Failure("tool_schema.too_deep", line=line_of(text, path), limit=MOST_LEVELS)
@@ -61,6 +66,26 @@ def _check_references(text: str, schema: dict[str, Any]) -> None:
         raise Failure("tool_schema.endless") from None
     except Unresolvable:  # by way of a "$id"
         raise Failure("tool_schema.remote", line=1, reference="$id") from None
+
+
+def _repeated(text: str) -> tuple[int, str] | None:
+    """(line, name) of the first name in the JSON document `text` that its object has already: parsers take the last one silently."""
+    names: list[set[str]] = []
+    key = ""
+    for found in _TOKENS.finditer(text):
+        token = found[0]
+        if token in "{[":
+            names.append(set())
+        elif token in "}]":
+            names.pop()
+        elif token != ":":
+            key = token
+        else:
+            name = json.loads(key)
+            if name in names[-1]:
+                return text.count("\n", 0, found.start()) + 1, name
+            names[-1].add(name)
+    return None
 
 
 def _places(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:

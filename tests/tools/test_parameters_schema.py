@@ -30,6 +30,7 @@ def refused(text: str) -> Failure:
         '{"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "string"}}}',
         '{"type": "object", "properties": {"next": {"$ref": "#"}}}',
         '{"type": "object", "properties": {"$ref": {"type": "string"}}}',
+        '{"type": "object", "properties": {"type": {"type": "string", "enum": ["type", "type:", "\\"type\\":"]}}}',
         nested(MOST_LEVELS),
     ],
 )
@@ -51,6 +52,8 @@ def test_what_is_taken(text: str) -> None:
         ('{"type": "object",\n "properties": {"a": {\n "$ref": "file:///etc/passwd"}}}', "tool_schema.remote", {"line": "3"}),
         ('{"type": "object",\n "properties": {"a": {"$ref": "#/$defs/none"}}}', "tool_schema.dangling", {"line": "2"}),
         ('{"type": "object", "$ref": "#"}', "tool_schema.endless", {}),
+        ('{"type": "object",\n "properties": {"a": {}, "b:{": {},\n "\\u0061": {}}}', "tool_schema.twice", {"line": "3", "name": "a"}),
+        ('{"type": "object",\n "type": "object"}', "tool_schema.twice", {"line": "2", "name": "type"}),
         (nested(MOST_LEVELS + 1), "tool_schema.too_deep", {"line": "1", "limit": str(MOST_LEVELS)}),
         ('{"type": "object", "x": ' + "[" * 20_000 + "]" * 20_000 + "}", "tool_schema.too_deep", {}),
         ('{"type": "object", "description": "' + "é" * (MOST_BYTES // 2) + '"}', "tool_schema.too_large", {"limit_kb": "64"}),
