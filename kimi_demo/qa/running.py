@@ -20,8 +20,9 @@ Told = Callable[[CaseReport], None]
 class QaRun:
     """One run. Belongs to the event loop's thread.
 
-    endpoint: its `as_sent` is set while cases run. at_once: requests at the same time, in place of the suite's. only: ids or families
-    of the cases to run. command: the server's command line, where it is known. on_case: called at every change of a case's state.
+    endpoint: a connection of the run's own, since its `as_sent` is set while cases run. at_once: requests at the same time, in place of
+    the suite's. only: ids or families of the cases to run. command: the server's command line, where it is known.
+    on_case: called at every change of a case's state.
     """
 
     def __init__(
