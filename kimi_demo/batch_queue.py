@@ -148,11 +148,13 @@ class Batches:
         rows = checked.found.rows if wanted is None else len(wanted)
         if not rows:
             raise Failure("batches.no_rows", path=draft.name or "–", bad=checked.cannot_run, blank=checked.found.blank)
+        # As it was found: to look again for the encoding would take reading all of it.
+        options = replace(checked.source.options, encoding=checked.source.encoding, format=checked.source.format)
         entry = Entry(
             owner=owner,
             title=draft.name or shortened(checked.found.first[0].prompt, 80),
             input=draft.path.name,
-            options=options_dict(checked.source.options),
+            options=options_dict(options),
             engine=asked.engine,
             preset=asked.preset,
             sampling=asked.sampling,

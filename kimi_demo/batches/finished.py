@@ -131,6 +131,17 @@ class Finished:
             at = self._position[index] if 0 <= index < len(self._position) else -1
         return self.read([at])[0] if at >= 0 else None
 
+    @property
+    def highest(self) -> int:
+        """The highest row number that is there; -1 before the first."""
+        return len(self._position) - 1
+
+    def between(self, low: int, high: int) -> list[Result]:
+        """The finished rows with numbers from `low` to before `high`, in that order."""
+        with self._lock:
+            positions = [at for at in self._position[max(0, low) : max(0, high)] if at >= 0]
+        return self.read(positions)
+
     def in_file_order(self) -> Iterator[Result]:
         """All that are there now."""
         order = self.found(Sight(order="file"))

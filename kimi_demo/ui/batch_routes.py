@@ -3,19 +3,18 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from itertools import islice
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 
-from kimi_demo.batches.comparing import Comparison, Pair, Places, compare, pairs, summary
+from kimi_demo.batches.comparing import Comparison, Pair, compare
 from kimi_demo.batches.finished import ORDERS, SHOWS, Finished, Sight
 from kimi_demo.batches.indices import Indices
-from kimi_demo.batches.results import Result
 from kimi_demo.batches.rows import Row
 from kimi_demo.batches.shelf import EngineName, Entry
+from kimi_demo.batches.side_by_side import SideBySide
 from kimi_demo.batches.writing import ENDINGS, OutFormat, written
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.availability import find_vllm
@@ -40,7 +39,7 @@ _PIECES = 256
 def add_batch_routes(app: FastAPI, services: Services) -> None:
     batches, texts = services.batches, services.texts
     owner_of = services.access.owner_of
-    live = BatchLive(batches, texts)
+    live, sides = BatchLive(batches, texts), SideBySide()
 
     def gone(failure: Failure) -> Response:
         return PlainTextResponse(texts.sentence(failure), 404, NO_STORE)
@@ -56,7 +55,9 @@ def add_batch_routes(app: FastAPI, services: Services) -> None:
         return HTMLResponse(engine_html(_engine(services, name, request), texts), headers=NO_STORE)
 
     @app.get("/kimi/batches/{batch}/rows")
-    async def rows(request: Request, batch: str, show: str = "all", order: str = "finished", search: str = "", page: int = 0) -> Response:
+    async def rows(
+        request: Request, batch: str, show: str = "all", order: str = "finished", search: str = "", page: int = 0, only: str = ""
+    ) -> Response:
         sight = Sight(
             next((known for known in SHOWS if known == show), "all"),
             next((known for known in ORDERS if known == order), "finished"),
@@ -73,6 +74,9 @@ def add_batch_routes(app: FastAPI, services: Services) -> None:
             positions = table.found(sight)
             left = 0 if sight.search.strip() or sight.show not in ("all", "waiting") else max(0, entry.rows - len(table.done))
             total = len(positions) + left
+            counts = table.counts() | {"all": entry.rows, "waiting": max(0, entry.rows - len(table.done))}
+            if only == "counts":
+                return {"counts": counts}
             at = min(max(page, 0), max(0, (total - 1) // PAGE))
             shown = table.read(positions[at * PAGE : (at + 1) * PAGE])
             skip = max(0, at * PAGE - len(positions))
@@ -85,7 +89,7 @@ def add_batch_routes(app: FastAPI, services: Services) -> None:
                 "pager": pager_html(at, total, texts),
                 "page": at,
                 "settled": settled,
-                "counts": table.counts() | {"waiting": left},
+                "counts": counts,
             }
 
         return JSONResponse(await asyncio.to_thread(_whole, window), headers=NO_STORE)
@@ -120,9 +124,8 @@ def add_batch_routes(app: FastAPI, services: Services) -> None:
                 (one for one in others if one.id == entry.parent), others[0]
             )
             first, second = sorted((entry, against), key=lambda one: one.version)
-            for each in (first, second):
-                await batches.table(each)  # raises where it cannot be read
-            listed = await asyncio.to_thread(_compared, batches.shelf.results(first), batches.shelf.results(second), show, page)
+            tables = (await batches.table(first), await batches.table(second))
+            listed = await asyncio.to_thread(_compared, sides, *tables, show, page)
         except Failure as failure:
             return gone(failure)
         found, window, at, total = listed
@@ -188,23 +191,9 @@ def _pieces(table: Finished, form: OutFormat, columns: list[str], sentence: Call
     yield "".join(gathered).encode("utf-8", "backslashreplace")
 
 
-def _compared(first: Any, second: Any, show: str, page: int) -> tuple[Comparison, list[Pair], int, int]:
+def _compared(sides: SideBySide, first: Finished, second: Finished, show: str, page: int) -> tuple[Comparison, list[Pair], int, int]:
     """(sums over all rows, a window of those listed, its number, how many are listed)."""
-    one, other = Places(first), Places(second)
-    listed: list[int] = []
-
-    def noted() -> Iterator[Pair]:
-        with closing(pairs(one, other)) as found:  # type: ignore[type-var]
-            for pair in found:
-                if show not in AGREEMENTS or pair.agreement == show:
-                    listed.append(pair.index)
-                yield pair
-
-    sums = summary(noted())
-    at = min(max(page, 0), max(0, (len(listed) - 1) // PAGE))
-    window: list[Pair] = []
-    for index in listed[at * PAGE : (at + 1) * PAGE]:
-        left: Result | None = one.get(index)
-        right: Result | None = other.get(index)
-        window.append(compare(left, right))
-    return sums, window, at, len(listed)
+    found = sides.listed(first, second, next((known for known in AGREEMENTS if known == show), None))
+    at = min(max(page, 0), max(0, (len(found.indices) - 1) // PAGE))
+    window = [compare(first.get(index), second.get(index)) for index in found.indices[at * PAGE : (at + 1) * PAGE]]
+    return found.sums, window, at, len(found.indices)

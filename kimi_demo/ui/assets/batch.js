@@ -15,6 +15,8 @@
   let asked = 0; // number of the last request for the body: an answer that was overtaken is dropped
   let shownVersion = "";
   let waiting = 0;
+  let counting = 0;
+  let took = 0; // milliseconds of the last look at the body
   let settled = false;
 
   function fresh() { return { view: "rows", show: "all", order: "finished", search: "", page: 0, other: "", agreement: "all" }; }
@@ -149,10 +151,27 @@
     document.documentElement.setAttribute("data-batch", article()?.dataset.state === "going" ? "running" : "idle");
     if (!version || version === shownVersion) return;
     const ended = version.split("/")[1] !== shownVersion.split("/")[1];
-    if (sight.view === "rows" && settled && !ended) { shownVersion = version; return; }
+    if (sight.view === "rows" && settled && !ended) { if (!counting) counting = setTimeout(recount, 2000); shownVersion = version; return; }
     if (sight.view !== "rows" && shownVersion && !ended) { if (!waiting) waiting = setTimeout(later, 5000); return; }
-    // Rows finish many times a second; a person reads them as well when they come once.
-    if (!waiting) waiting = setTimeout(later, shownVersion && !ended ? 1000 : 0);
+    // Rows finish many times a second; a person reads them as well when they come once, or seldom where a look takes long.
+    if (!waiting) waiting = setTimeout(later, shownVersion && !ended ? Math.max(1000, 5 * took) : 0);
+  }
+
+  // A window that will not change any more: only how many there are of each kind.
+  async function recount() {
+    const shown = article();
+    counting = 0;
+    if (!shown || sight.view !== "rows") return;
+    const answer = await fetch(`kimi/batches/${shown.dataset.batch}/rows?only=counts`, options).catch(() => null);
+    if (answer?.ok && shown === article()) count((await answer.json()).counts);
+  }
+
+  function count(counts) {
+    for (const option of article().querySelectorAll("[data-batch-show] option")) {
+      option.words ??= option.textContent;
+      const number = counts?.[option.value];
+      option.textContent = number === undefined ? option.words : `${option.words} (${number.toLocaleString()})`;
+    }
   }
 
   function later() { waiting = 0; refill(); }
@@ -162,6 +181,7 @@
     if (!shown) return;
     const mine = ++asked;
     const version = shown.querySelector(".batch-version").dataset.state || "";
+    const began = performance.now();
     const where = `kimi/batches/${shown.dataset.batch}`;
     try {
       if (sight.view === "rows") {
@@ -179,6 +199,7 @@
         body().innerHTML = answer.ok ? html : plainNotice(html);
       }
       shownVersion = version;
+      took = performance.now() - began;
       follow();
     } catch { /* the server is away: the box says so, and its return brings a new start */ }
   }
@@ -208,11 +229,7 @@
     holder.querySelector(".pager").innerHTML = told.pager;
     settled = Boolean(told.settled);
     if (told.page !== undefined) sight.page = told.page;
-    for (const option of article().querySelectorAll("[data-batch-show] option")) {
-      option.words ??= option.textContent;
-      const count = told.counts?.[option.value];
-      option.textContent = count === undefined ? option.words : `${option.words} (${count.toLocaleString()})`;
-    }
+    count(told.counts);
   }
 
   async function openRow(button) {

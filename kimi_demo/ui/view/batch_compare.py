@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from html import escape
 
-from kimi_demo.batches.comparing import Comparison, Pair
+from kimi_demo.batches.comparing import Agreement, Comparison, Pair
 from kimi_demo.batches.results import Result
 from kimi_demo.batches.shelf import Entry
 from kimi_demo.dialect.sampling import PRESETS
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.batch_table import clipped, pager_html
 
-AGREEMENTS = ("same", "alike", "different", "incomparable")
+AGREEMENTS: tuple[Agreement, ...] = ("same", "alike", "different", "incomparable")
 _CELL = 700
 
 

@@ -121,10 +121,15 @@ def _dot(entry: Entry) -> str:
 def _title(standing: Standing, texts: Texts) -> str:
     entry, say = standing.entry, texts.say
     label = escape(say("batch_page.rename"))
+    preset = PRESETS.get(entry.preset)
     facts = [
         say(f"batch_page.engine.{entry.engine}"),
-        say(f"preset.{entry.preset}.label") if entry.preset in PRESETS else entry.preset,
-        say("batch_page.thinking" if entry.thinking else "batch_page.instant"),
+        say(f"preset.{entry.preset}.label") if preset is not None else entry.preset,
+        *(
+            [say("batch_page.thinking" if entry.thinking else "batch_page.instant")]
+            if preset is None or entry.thinking != preset.thinking
+            else []
+        ),
         say("batch_page.limit", count=f"{entry.sampling.max_tokens:,}"),
         f"{entry.created_at:%Y-%m-%d %H:%M} UTC",
     ]
