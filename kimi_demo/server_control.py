@@ -47,6 +47,7 @@ class ServerControl:
         self._settings = settings
         self._folder = folder
         self._lease = lease
+        self._shares = lease.shared
         self._keys: dict[str, SecretStr] = {}
         self._asked: Endpoint | None = None
         self._asking: asyncio.Task[None] | None = None
@@ -114,8 +115,11 @@ class ServerControl:
         Raises Failure: server.argument_ours, launch.model, accelerators.held (before anything is stopped).
         """
         settings, folder = self.planned(options, model)
-        if self.stops is not None and not takeover:
-            raise Failure("accelerators.held", holder=self.stops)
+        shared = self._shares and settings.rehearsal  # only the stand-in leaves room for another engine
+        others = self._lease.holders - {"chat"}
+        if others and not shared and not takeover:
+            raise Failure("accelerators.held", holder=next(iter(others)))
+        self._lease.shared = shared
         self.options, self.model = options, model
         await self.engine.switch(settings, folder, takeover=takeover)
 

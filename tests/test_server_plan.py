@@ -13,6 +13,8 @@ from kimi_demo.server_weights import Weights, downloaded
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import texts
 from kimi_demo.ui.view.server_plan import plan_html
+from tests import local_hub
+from tests.engines.hub.models import model_files
 
 
 def launch(options: LaunchOptions, model: str) -> Launch:
@@ -61,3 +63,27 @@ async def test_one_download_at_a_time_and_it_can_be_stopped(tmp_path: Path, monk
     async with asyncio.timeout(20):
         await weights.stop()
     assert not weights.going and not weights.done and "a-token" not in repr(weights.job)
+
+
+async def test_a_download_tells_how_far_it_is_and_the_model_is_there_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with local_hub.running(files=model_files()) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        hub.rate = 200_000.0
+        weights = Weights(tmp_path / "models")
+        weights.start("huggingface", local_hub.MODEL, "", "")
+        heard = set()
+        async with asyncio.timeout(60):
+            while weights.going:  # noqa: ASYNC110  (whoever shows it looks)
+                if weights.phase is not None:
+                    heard.add(weights.phase.name)
+                await asyncio.sleep(0.02)
+        assert weights.failure is None and weights.done and "weights.downloading" in heard
+        assert [(one.name, one.complete) for one in weights.known] == [(local_hub.MODEL, True)]
+        hub.status["listing"] = 403
+        weights.start("huggingface", local_hub.MODEL, "", "")
+        async with asyncio.timeout(60):
+            while weights.going:  # noqa: ASYNC110  (whoever shows it looks)
+                await asyncio.sleep(0.02)
+        assert weights.failure is not None and weights.failure.code.startswith("weights.") and not weights.done

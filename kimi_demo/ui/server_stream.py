@@ -107,8 +107,9 @@ class ServerStream:
             ends = stopped(now.stops, now.replies if now.state.name == "ready" else 0, texts, ends=True)
             found["srv-launch-acts"] = launch_acts_html(ends, texts, takeover=now.stops is not None)
             found["srv-profiles"] = profiles_html(list(control.saved.profiles), texts)
+            up = not now.remote and now.state.name in ("starting", "ready")
             current = control.engine.settings.base_url or ""
-            found["srv-servers"] = servers_html(control.addresses(), current, control.started_with, texts)
+            found["srv-servers"] = servers_html(control.addresses(), current, control.started_with, texts, stops=up)
         elif view == "weights":
             weights = control.weights
             name = weights.job.model if weights.job is not None else None

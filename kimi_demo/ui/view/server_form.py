@@ -95,8 +95,9 @@ def profiles_html(names: Sequence[str], texts: Texts) -> str:
     return f'<h3>{escape(texts.say("server_page.profiles"))}</h3><ul class="srv-list">{items}</ul>'
 
 
-def servers_html(addresses: Sequence[str], current: str, started: str, texts: Texts) -> str:
-    """Other servers to talk to. current: the one in use ("" for our own); started: the one the demo was started with."""
+def servers_html(addresses: Sequence[str], current: str, started: str, texts: Texts, *, stops: bool = False) -> str:
+    """Other servers to talk to. current: the one in use ("" for our own); started: the one the demo was started with; stops: whether
+    our own server is up, and is stopped for another."""
     say = texts.say
     items = ""
     for address in addresses:
@@ -108,7 +109,8 @@ def servers_html(addresses: Sequence[str], current: str, started: str, texts: Te
         )
         items += f"<li>{act_button('server', 'server_use', address, address=address, key='')}{now}{forget}</li>"
     listed = f'<ul class="srv-list">{items}</ul>' if items else ""
-    return f'<h3>{escape(say("server_page.servers"))}</h3><p class="fine">{escape(say("server_page.servers_note"))}</p>{listed}'
+    told = notice_html("warning", say("server_page.use_stops")) if stops else ""
+    return f'<h3>{escape(say("server_page.servers"))}</h3><p class="fine">{escape(say("server_page.servers_note"))}</p>{told}{listed}'
 
 
 def server_form_html(texts: Texts) -> str:
