@@ -4,7 +4,7 @@ import json
 import shlex
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from kimi_demo.engines.launch import refuse_ours
 from kimi_demo.settings import Settings
@@ -58,14 +58,18 @@ class LaunchOptions(BaseModel):
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """As the demo was started."""
-        return cls(
-            tensor_parallel_size=settings.tp,
-            max_model_len=settings.max_model_len,
-            gpu_memory_utilization=settings.gpu_memory_utilization,
-            cpu_kv_cache_gb=settings.cpu_kv_cache_gb,
-            extra=settings.vllm_args,
-        )
+        """As the demo was started. What the form would not take (a context of a billion) is kept as it is: vLLM has the last word."""
+        given: dict[str, Any] = {
+            "tensor_parallel_size": settings.tp,
+            "max_model_len": settings.max_model_len,
+            "gpu_memory_utilization": settings.gpu_memory_utilization,
+            "cpu_kv_cache_gb": settings.cpu_kv_cache_gb,
+            "extra": settings.vllm_args,
+        }
+        try:
+            return cls(**given)
+        except ValidationError:
+            return cls.model_construct(**given)
 
     def arguments(self) -> list[str]:
         """Those of vLLM's arguments that `Launch` has no field for."""

@@ -20,6 +20,12 @@ def test_without_changes_the_launch_is_the_one_that_the_demo_was_started_with() 
     assert Launch.from_settings(LaunchOptions.of(given).applied(given), "m").command() == Launch.from_settings(given, "m").command()
 
 
+def test_what_the_form_would_not_take_does_not_keep_the_demo_from_starting() -> None:
+    given = settings(max_model_len=10**9, tensor_parallel_size=5000)
+    options = LaunchOptions.of(given)
+    assert options.max_model_len == 10**9 and "5000" in Launch.from_settings(options.applied(given), "m").command()
+
+
 def test_each_option_is_an_argument_of_vllm() -> None:
     options = LaunchOptions(
         tensor_parallel_size=8,
