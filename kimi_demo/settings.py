@@ -72,7 +72,7 @@ class Settings(BaseSettings):
         (),
         "Tools",
         "An MCP server whose tools visitors may switch on: NAME=COMMAND ARGUMENTS… or NAME=URL. May be given several times "
-        "(in the variable: one a line).",
+        "(in the variable: one a line). A bearer token for a URL: variable KIMI_DEMO_MCP_TOKEN_NAME.",
     )
 
     data: Path = _field(Path("data"), "Data", "Folder for runs, the built rehearsal model and logs.")

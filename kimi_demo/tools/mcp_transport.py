@@ -1,6 +1,7 @@
 """How an MCP server is reached: over HTTP, or as a child process that ends with the application, however that ends."""
 
 import asyncio
+import os
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -17,10 +18,28 @@ _MARK = "KIMI_DEMO_MCP_CHILD"
 def transport(target: McpTarget, guardian: Guardian, logs: Path) -> Any:
     """For `mcp.Client`, to be used once."""
     if target.url:
-        from mcp.client.streamable_http import streamable_http_client
-
-        return streamable_http_client(target.url)
+        return _over_http(target)
     return _child(target, guardian, logs / f"mcp-{target.name}.log")
+
+
+def token_variable(name: str) -> str:
+    """The environment variable that holds the bearer token of the server `name`: a flag would show in the process list."""
+    return f"KIMI_DEMO_MCP_TOKEN_{name}".upper().replace("-", "_")
+
+
+@asynccontextmanager
+async def _over_http(target: McpTarget) -> AsyncGenerator[Any, None]:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    token = os.environ.get(token_variable(target.name))
+    headers = {"authorization": f"Bearer {token}"} if token else None
+    # Long reads, as the library's own client has: a server may hold its stream open.
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30.0, read=300.0)) as client,
+        streamable_http_client(target.url, http_client=client) as streams,
+    ):
+        yield streams
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """A real MCP server for the tests: `python mcp_program.py` speaks over stdin and stdout, `… http PORT` over streamable HTTP.
 
-`… stubborn` stays when its input has ended.
+`… stubborn` stays when its input has ended. TEST_TOKEN: over HTTP, the bearer token that every request must bring.
 """
 
 import asyncio
@@ -13,6 +13,9 @@ from typing import Any
 import uvicorn
 from mcp.server.mcpserver import Image, MCPServer
 from starlette.applications import Starlette
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
 
 server = MCPServer("test")
 
@@ -69,13 +72,22 @@ def remote() -> str:
 server._tool_manager._tools["remote"].parameters["$ref"] = "http://127.0.0.1:9/schema.json"
 
 
+class NeedsToken(BaseHTTPMiddleware):
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        given, wanted = request.headers.get("authorization"), os.environ.get("TEST_TOKEN")
+        return Response(status_code=401) if wanted and given != f"Bearer {wanted}" else await call_next(request)
+
+
 def app() -> Starlette:
-    return server.streamable_http_app()
+    made = server.streamable_http_app()
+    if "TEST_TOKEN" in os.environ:
+        made.add_middleware(NeedsToken)
+    return made
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["http"]:
-        uvicorn.run(app(), host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")
+        uvicorn.run(app(), host="127.0.0.1", port=int(sys.argv[2]), log_level="info")
     else:
         print("this goes to the log", file=sys.stderr, flush=True)
         server.run(transport="stdio")

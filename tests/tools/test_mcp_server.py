@@ -150,6 +150,23 @@ async def test_over_http_and_gone(make: Make, monkeypatch: pytest.MonkeyPatch) -
         program.kill()
 
 
+async def test_a_bearer_token_comes_from_a_variable(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kimi_demo.tools.mcp_server.AGAIN_S", 0.0)
+    port = free_port()
+    program = Program([PROGRAM, "http", str(port)], ROOT, {"TEST_TOKEN": "t-1"})
+    try:
+        program.wait_for("running on")
+        server = make(McpTarget("with-token", url=f"http://127.0.0.1:{port}/mcp"))
+        server.start()
+        await server.settled(START_S)
+        assert server.state == "failed" and "t-1" not in server.why
+        monkeypatch.setenv("KIMI_DEMO_MCP_TOKEN_WITH_TOKEN", "t-1")
+        await started(server)
+        assert (await toolbox_of(server).call("with-token__add", '{"a": 2, "b": 3}')).result == "5"
+    finally:
+        program.kill()
+
+
 def test_names_cannot_pass_for_others() -> None:
     taken: set[str] = set()
     for theirs, name in [("add", "a__add"), ("x.y", "a__x_y"), ("x/y", "a__x_y_2"), ("é" * 80, "a__" + "_" * 61)]:
