@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -57,7 +57,7 @@ class LaunchOptions(BaseModel):
         return value
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
+    def of(cls, settings: Settings) -> "LaunchOptions":
         """As the demo was started. What the form would not take (a context of a billion) is kept as it is: vLLM has the last word."""
         given: dict[str, Any] = {
             "tensor_parallel_size": settings.tp,
