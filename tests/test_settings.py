@@ -130,3 +130,14 @@ def test_keys_and_tokens_are_one_word_and_never_repeated() -> None:
     for name in ("server-api-key", "hub-token"):
         line = refusal(f"--{name}", "two words-secret")
         assert f"--{name}" in line and "one word" in line and "words-secret" not in line
+
+
+def test_mcp_servers_are_given_several_times_or_one_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings_from(parsed()).mcp == ()
+    assert settings_from(parsed("--mcp", "a=x 'y z'", "--mcp", "b=http://h/mcp")).mcp == ("a=x 'y z'", "b=http://h/mcp")
+    monkeypatch.setenv("KIMI_DEMO_MCP", "a=x\n\nb=http://h/mcp\n")
+    assert settings_from(parsed()).mcp == ("a=x", "b=http://h/mcp")
+    assert "argument --mcp" in refusal("--mcp", "A=x") and "small letters" in refusal("--mcp", "A=x")
+    assert "given twice" in refusal("--mcp", "a=x", "--mcp", "a=y")
+    monkeypatch.setenv("KIMI_DEMO_MCP", "no equals sign")
+    assert refusal().startswith("variable KIMI_DEMO_MCP: must be NAME=COMMAND")
