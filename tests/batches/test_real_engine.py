@@ -87,3 +87,15 @@ def test_a_real_batch_survives_a_kill_late_one_early_and_a_ctrl_c(folder: Path) 
         code, printed = program.ended(600)
     assert code == 0, printed
     check_complete(folder)
+
+
+@pytest.mark.soak
+def test_a_batch_over_three_tensor_parallel_processes(folder: Path) -> None:
+    (folder / "in.txt").write_text("".join(f"Say the number {number}.\n" for number in range(24)))
+    with running(*command(folder, "--tensor-parallel-size", "3"), cwd=folder) as program:
+        program.wait_for("ready", 1200)
+        workers = [child.name() for child in psutil.Process(program.process.pid).children(recursive=True)]
+        code, printed = program.ended(1200)
+    assert code == 0 and "24 of 24 rows done, 0 failed" in printed, printed
+    assert sum("Worker" in name for name in workers) == 3, workers
+    assert Counter(result.index for result in results(folder)) == Counter(range(24))
