@@ -44,7 +44,13 @@ def _run(python: Path, arguments: tuple[str, ...], log: Path, held: int, scratch
         print("$", *command, file=record, flush=True)
         inherited = {} if os.name == "nt" else {"pass_fds": (held,)}
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment(scratch), **inherited  # type: ignore[call-overload]
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment(scratch),
+            **inherited,  # type: ignore[call-overload]
         ) as process:
             progress = Progress(title, sys.stderr)
             for line in process.stdout:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.engines import chat_engine
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
+from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.engines.guardian import Guardian
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.model_folder import ModelFolder
@@ -61,9 +61,10 @@ async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         def launch(settings: Settings, path: str) -> Launch:
             return FakeLaunch(path, settings.data / "logs", extra=(scenario,), on_cpu=False)
 
-        monkeypatch.setattr(chat_engine.Launch, "from_settings", launch)
-        monkeypatch.setattr(chat_engine.Endpoint, "connect", connect)
-        chosen = Settings(**({"model": str(model), "data": tmp_path / "data"} | settings))
+        monkeypatch.setattr(Launch, "from_settings", launch)
+        monkeypatch.setattr(Endpoint, "connect", connect)
+        given: dict[str, Any] = {"model": str(model), "data": tmp_path / "data"} | settings
+        chosen = Settings(**given)
         made.append(ChatEngine(chosen, ModelFolder(chosen), lease, guardian))
         return made[-1]
 

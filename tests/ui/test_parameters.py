@@ -144,7 +144,7 @@ def test_what_was_saved_comes_back_and_one_bad_value_does_not_spoil_the_others()
 )
 def test_what_a_kind_of_server_takes(name: str, kinds: set[str]) -> None:
     field: Field = BY_NAME[name]
-    assert {kind for kind in ("vllm", "openai", "moonshot") if is_taken(field, kind)} == kinds  # type: ignore[arg-type]
+    assert {kind for kind in ("vllm", "openai", "moonshot") if is_taken(field, kind)} == kinds
     assert is_taken(field, None), "nothing is taken away before it is known"
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kimi_demo.dialect.conversation import ChatRequest
-from kimi_demo.dialect.events import AnswerDelta, Finished, RoundStarted, ThoughtDelta, Timed, ToolCallDelta, Usage
+from kimi_demo.dialect.events import AnswerDelta, Event, Finished, RoundStarted, ThoughtDelta, Timed, ToolCallDelta, Usage
 from kimi_demo.dialect.images import SCHEME, content, image_ids, replaced
 from kimi_demo.dialect.reply import Reply, rounds
 from kimi_demo.dialect.sampling import Sampling
@@ -107,7 +107,7 @@ def test_any_body_is_the_same_in_every_form(value: Any) -> None:
 
 
 def reply(request: dict[str, Any] | None = None) -> Reply:
-    events = [
+    events: list[Event] = [
         RoundStarted(0, body() if request is None else request),
         ThoughtDelta("hm"),
         AnswerDelta("hi"),
