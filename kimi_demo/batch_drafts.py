@@ -3,6 +3,7 @@
 import asyncio
 import re
 import shutil
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
@@ -28,11 +29,16 @@ _SPARE = 256 * 2**20
 """Bytes of disk that an upload must leave free: results are worth more than what they are made from."""
 
 _LOOKS_AT_ONCE = 2
+_FORGOTTEN_S = 24 * 3600.0
+"""A file that nobody has run for so long goes when the next one comes."""
 
 
 @dataclass
 class Draft:
-    """name: as its owner knows it, "" for typed prompts; size: bytes that it will have; received: that are there."""
+    """name: as its owner knows it, "" for typed prompts; size: bytes that it will have; received: of them.
+
+    begun: monotonic seconds.
+    """
 
     token: str
     name: str
@@ -40,6 +46,7 @@ class Draft:
     size: int
     options: Options
     received: int = 0
+    begun: float = field(default_factory=time.monotonic)
     surveyed: dict[Options, tuple[Source, Survey]] = field(default_factory=dict)
 
     @property
@@ -105,7 +112,9 @@ class Drafts:
             raise Failure("batch_page.too_large", size=f"{size / 1e6:.1f}", limit=self._settings.max_batch_file_mb)
         if size < 1:
             raise Failure("batches.empty", path=title)
-        await self.remove(owner)
+        old = time.monotonic() - _FORGOTTEN_S
+        for other in [owner, *(one for one, draft in self._drafts.items() if draft.begun < old)]:
+            await self.remove(other)
         draft = await asyncio.to_thread(self._made, owner, title, size)
         self._drafts[owner] = draft
         return draft

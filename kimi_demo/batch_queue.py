@@ -6,24 +6,22 @@ What they were made from and what came out lies on the shelf (batches/shelf.py),
 import asyncio
 import logging
 import time
-from collections import OrderedDict, deque
-from dataclasses import dataclass, field, replace
+from collections import deque
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from kimi_demo.batch_books import BatchBooks, Job
 from kimi_demo.batch_drafts import Draft, Drafts, renamed
 from kimi_demo.batch_engines import BatchEngines
-from kimi_demo.batches.finished import Finished
 from kimi_demo.batches.indices import Indices
 from kimi_demo.batches.journal import Journal
 from kimi_demo.batches.manifest import Manifest, sha256_of
-from kimi_demo.batches.progress import Progress
 from kimi_demo.batches.reading import Source
 from kimi_demo.batches.results import read_results
 from kimi_demo.batches.running import BatchRun
-from kimi_demo.batches.shelf import EngineName, Entry, Shelf, State, lineage, options_dict
+from kimi_demo.batches.shelf import EngineName, Entry, Shelf, State, options_dict
 from kimi_demo.batches.survey import survey
 from kimi_demo.batches.versions import Which, manifest_of, select
-from kimi_demo.dialect.events import Event, Phase
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.runs.conversations import shortened
@@ -32,7 +30,6 @@ from kimi_demo.runs.rows import whole
 log = logging.getLogger(__name__)
 
 MOST_IN_LINE = 50
-_OPEN_TABLES = 8
 
 
 @dataclass(frozen=True)
@@ -47,85 +44,15 @@ class Asked:
     takeover: bool = False
 
 
-@dataclass(eq=False)
-class Job:
-    """A batch that waits in line or runs. phase: what its engine is doing before the first row; since: monotonic seconds of its begin."""
-
-    entry: Entry
-    takeover: bool = False
-    phase: Phase | None = None
-    since: float = field(default_factory=time.monotonic)
-    run: BatchRun | None = None
-    task: "asyncio.Task[None] | None" = None
-    stopping: bool = False
-
-    def tell(self, event: Event) -> None:
-        if isinstance(event, Phase):
-            self.phase = event
-
-
-class Batches:
-    """Every look-up takes the owner; another's batch is as unknown as one that never was. Belongs to the event loop's thread."""
+class Batches(BatchBooks):
+    """Belongs to the event loop's thread."""
 
     def __init__(self, shelf: Shelf, drafts: Drafts, engines: BatchEngines) -> None:
-        self.shelf = shelf
+        super().__init__(shelf)
         self.drafts = drafts
         self.engines = engines
-        self._known: dict[str, dict[str, Entry]] = {}
-        self._lines: dict[str, deque[Job]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
-        self._jobs: dict[str, Job] = {}
-        self._tables: OrderedDict[str, Finished] = OrderedDict()
         self._closing = False
-
-    # Looking.
-
-    async def all_of(self, owner: str) -> list[Entry]:
-        """Newest first."""
-        if owner not in self._known:
-            found = await asyncio.to_thread(self.shelf.entries, owner)
-            self._known.setdefault(owner, {entry.id: entry for entry in found})
-        return sorted(self._known[owner].values(), key=lambda entry: entry.created_at, reverse=True)
-
-    async def get(self, owner: str, batch: str) -> Entry:
-        """Raises Failure("batch_page.unknown")."""
-        await self.all_of(owner)
-        entry = self._known[owner].get(batch)
-        if entry is None:
-            raise Failure("batch_page.unknown")
-        return entry
-
-    def job(self, entry: Entry) -> Job | None:
-        """What goes on with it; None for a batch that neither runs nor waits."""
-        return self._jobs.get(entry.id)
-
-    def progress(self, entry: Entry) -> Progress:
-        """As it stands now, or stood when it ended."""
-        job = self._jobs.get(entry.id)
-        if job is not None and job.run is not None:
-            return job.run.progress()
-        left = max(0, entry.rows - entry.done)
-        return Progress(entry.rows, entry.done, failed=entry.failed, cut_off=entry.cut_off, waiting=left)
-
-    def ahead(self, entry: Entry) -> int:
-        """Batches that come before it in the line."""
-        line = [job.entry.id for job in self._lines.get(entry.owner, ())]
-        return line.index(entry.id) + 1 if entry.id in line else 0
-
-    async def table(self, entry: Entry) -> Finished:
-        """Its finished rows, as far as they are settled. Raises Failure("batches.unreadable")."""
-        table = self._tables.pop(entry.id, None) or Finished(self.shelf.results(entry))
-        self._tables[entry.id] = table
-        while len(self._tables) > _OPEN_TABLES:
-            self._tables.popitem(last=False)
-        job = self._jobs.get(entry.id)
-        if job is None or job.run is not None:
-            upto = job.run.journal.size if job is not None and job.run is not None else None
-            await asyncio.to_thread(table.update, upto)
-        return table
-
-    async def versions(self, entry: Entry) -> list[Entry]:
-        return list(lineage(await self.all_of(entry.owner), entry))
 
     # Starting.
 
@@ -319,7 +246,7 @@ class Batches:
         source = await asyncio.to_thread(self.shelf.source, entry)
         wanted = await asyncio.to_thread(self.shelf.wanted, entry)
         async with self.engines.open(entry.engine, job.tell, takeover=job.takeover) as engine:
-            journal = await asyncio.to_thread(self._journal, entry, source, engine.model)
+            journal = await _opened(asyncio.create_task(asyncio.to_thread(self._journal, entry, source, engine.model)))
             with journal:
                 job.run = run = BatchRun(
                     source.rows,
@@ -381,14 +308,14 @@ class Batches:
         job.entry = entry
         self._keep(entry)
 
-    def _keep(self, entry: Entry) -> None:
-        """On disk as well, unless that is full: then it is told by the next start, which finds the journal."""
-        mine = self._known.setdefault(entry.owner, {})
-        before = mine.get(entry.id)
-        if before is not None and (job := self._jobs.get(entry.id)) is not None:
-            job.entry = entry
-        mine[entry.id] = entry
-        try:
-            self.shelf.save(entry)
-        except OSError as error:
-            log.warning("The card of a batch cannot be written: %s", error)
+
+async def _opened(opening: "asyncio.Task[Journal]") -> Journal:
+    """The journal; one that opens while this is cancelled is closed again, or nobody could open it any more."""
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        if not opening.cancelled():
+            await asyncio.wait([opening])
+            if opening.exception() is None:
+                opening.result().close()
+        raise

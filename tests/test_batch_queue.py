@@ -3,8 +3,12 @@
 import asyncio
 import errno
 import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -229,3 +233,47 @@ async def test_a_card_that_cannot_be_written_does_not_stop_the_batch(tmp_path: P
     monkeypatch.setattr("kimi_demo.batches.shelf.Shelf.save", full)
     assert (await bench.until(entry, "done")).done == 5
     assert len(await bench.rows(entry)) == 5
+
+
+async def test_a_stop_while_the_journal_opens_leaves_it_to_the_next_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(tmp_path)
+    opening, go = threading.Event(), threading.Event()
+    real = bench.batches._journal
+
+    def slow(*given: Any) -> Any:
+        journal = real(*given)
+        opening.set()
+        go.wait(30)
+        return journal
+
+    monkeypatch.setattr(bench.batches, "_journal", slow)
+    entry = await bench.start("one")
+    await asyncio.to_thread(opening.wait, 30)
+    await bench.batches.stop(ME, entry.id)
+    go.set()
+    await bench.until(entry, "stopped")
+    await bench.batches.go_on(ME, entry.id)
+    assert (await bench.until(entry, "done")).done == 1
+
+
+async def test_rows_of_before_are_shown_while_the_engine_loads(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, ScriptedEngine(room=1, seconds=0.01))
+    entry = await bench.start(numbered(50))
+    await bench.until(entry, lambda now: bench.batches.progress(now).done >= 2)
+    await bench.batches.aclose()
+    again = Bench(tmp_path)
+    loading = asyncio.Event()
+
+    @asynccontextmanager
+    async def never(name: object, on_event: object, *, takeover: bool) -> AsyncIterator[Any]:
+        loading.set()
+        await asyncio.Event().wait()
+        yield None
+
+    again.engines.open = never  # type: ignore[method-assign]
+    await again.batches.go_on(ME, entry.id)
+    await loading.wait()
+    now = await again.batches.get(ME, entry.id)
+    assert now.state == "running" and len(await again.rows(now)) == now.done >= 2
+    await again.batches.stop(ME, entry.id)
+    assert (await again.until(entry, "stopped")).done == now.done

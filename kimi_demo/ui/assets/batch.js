@@ -60,6 +60,7 @@
     try {
       const begun = await ask("POST", `kimi/batches/draft?${new URLSearchParams({ name: file.name, size: file.size })}`);
       if (!begun.ok) return kimi.notice("batch", begun.html || "");
+      draft = begun.token; // Run says that it is not whole yet
       let sent = 0, tries = 0;
       while (sent < file.size && mine === sending) {
         busy(`${words.sending} ${Math.floor((100 * sent) / file.size)} %`);
@@ -71,14 +72,14 @@
           await new Promise((again) => setTimeout(again, 1000 * tries));
           continue;
         }
-        if (!told.ok) return kimi.notice("batch", told.html || words.lost);
+        if (!told.ok) { draft = ""; return kimi.notice("batch", told.html || words.lost); }
         sent = told.received;
         tries = 0;
       }
       if (mine !== sending) return;
-      draft = begun.token;
       await check();
     } catch {
+      if (mine === sending) draft = "";
       if (mine === sending) kimi.notice("batch", plainNotice(words.lost));
     } finally {
       if (mine === sending) busy("");
