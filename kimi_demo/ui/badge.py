@@ -7,6 +7,7 @@ from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from kimi_demo.engines.chat_engine import ChatEngine, EngineState
+from kimi_demo.engines.monitor import Condition
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
@@ -21,17 +22,21 @@ class Badge:
     settled: bool
 
 
-def badge(settings: Settings, engine: ChatEngine, texts: Texts, *, operator: bool) -> Badge:
-    """operator: whether the one who asks may restart the server, and so gets the button."""
+def badge(settings: Settings, engine: ChatEngine, texts: Texts, *, operator: bool, condition: Condition = "off") -> Badge:
+    """operator: whether the one who asks may restart the server, and so gets the button; condition: what the last look at it found."""
     state = engine.state
     name = escape(model_name(settings, engine, texts))
     where = escape(texts.say("badge.here") if settings.base_url is None else _host(settings.base_url))
     note = ""
     if settings.base_url is None and settings.rehearsal:
         note = f'<span class="model-note">{escape(texts.say("badge.rehearsal_note"))}</span>'
-    dot = f'<span class="dot" data-state="{state.name}" aria-hidden="true"></span>'
+    unwell = state.name == "ready" and condition in ("silent", "sick", "stopped")
+    dot = f'<span class="dot" data-state="{"failed" if unwell else state.name}" aria-hidden="true"></span>'
     model = f'<span class="model"><b>{name}</b> <span class="where">{where}</span>{note}</span>'
-    html = dot + model + _state(state, texts, may_restart=operator and not engine.remote)
+    told = _state(state, texts, may_restart=operator and not engine.remote)
+    if unwell:
+        told = f'<span class="state" data-state="failed">{escape(texts.say("badge.state.unwell"))}</span>'
+    html = dot + model + told
     return Badge(html, settled=state.name in ("ready", "failed"))
 
 

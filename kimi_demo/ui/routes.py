@@ -59,8 +59,9 @@ def add_routes(app: FastAPI, services: Services) -> None:
 
     @app.get("/kimi/badge")
     async def model_badge(request: Request) -> Response:
-        operator = services.access.is_operator(request)
-        now = badge(services.chat_engine.settings, services.chat_engine, services.texts, operator=operator)
+        operator, engine = services.access.is_operator(request), services.chat_engine
+        condition = services.control.monitor.health.name
+        now = badge(engine.settings, engine, services.texts, operator=operator, condition=condition)
         return JSONResponse({"html": now.html, "settled": now.settled}, headers={"cache-control": "no-store"})
 
     async def restart(request: Request, given: Given) -> None:
