@@ -30,14 +30,19 @@ class ToolsConsole:
         self._told = not as_json or sys.stderr.isatty()
         self._dim = ("\x1b[2m", "\x1b[0m") if self._stream.isatty() else ("", "")
         self._writing = ""
+        self._phase = ""
 
     def event(self, event: Event) -> None:
         """Prints an event of the conversation as it comes."""
         match event:
             case Phase():
                 self._end()
-                print(self._texts.say(f"phase.{event.name}", **event.params), file=sys.stderr, flush=True)
+                words = self._texts.say(f"phase.{event.name}", **event.params)
+                if words != self._phase:  # one that counts comes again with each step
+                    print(words, file=sys.stderr, flush=True)
+                self._phase = words
             case RoundStarted(index=index):
+                self._phase = ""
                 self._line(self._texts.say("tools_command.round", number=index + 1))
             case ThoughtDelta(text=text):
                 self._write("thought", text, dim=True)

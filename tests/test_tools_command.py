@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from kimi_demo import cli
+from kimi_demo.dialect.events import Phase
 from kimi_demo.engines.server_note import NotedServer, ServerNote
 from kimi_demo.tools.guide import GUIDE_TOOLS
+from kimi_demo.tools_console import ToolsConsole
+from kimi_demo.ui.texts import texts
 from tests import scripted_server
 from tests.programs import ROOT, running
 from tests.scripted_server import Scripted
@@ -155,3 +158,11 @@ def test_a_question_from_standard_input(server: Scripted, tmp_path: Path) -> Non
     assert server.chats[0].body["messages"][-1]["content"] == "草莓 [[one_call]]"
     bad = subprocess.run(command, cwd=ROOT, input=b"\xff", capture_output=True, timeout=120)
     assert bad.returncode == 2 and b"not UTF-8" in bad.stderr
+
+
+def test_a_phase_that_counts_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    console = ToolsConsole(texts(), as_json=True)
+    for done in range(3):
+        console.event(Phase("server.loading_weights", done, 3))
+    console.event(Phase("server.ready"))
+    assert capsys.readouterr().err.splitlines() == ["Loading weights", "Ready"]
