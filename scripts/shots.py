@@ -44,6 +44,8 @@ async def batch(page: DemoPage) -> None:
     await page.at("#batch-max-tokens input").fill("512")
     await page.at("#batch-run").click()
     await expect(page.run("batch")).to_have_attribute("data-whole", "1", timeout=ENGINE_MS)
+    await expect(page.at("#batch-results tbody tr[data-state=done]")).to_have_count(3)
+    await page.at("article.batch").evaluate("box => box.scrollIntoView()")
 
 
 async def take(address: str, folder: Path) -> None:

@@ -91,11 +91,16 @@ async def test_batch_rows_appear_and_can_be_taken_out(page: DemoPage) -> None:
     await page.tab("Batch")
     await page.at("#batch-max-tokens input").fill("48")
     await page.at("#batch-prompts textarea").fill("给我一个关于大模型的简短介绍。\n\nWhy is the sky blue?\nName a primary colour.")
+    await page.at("[data-batch-preview]").click()
+    first = page.at(".batch-first details").first
+    await expect(first.locator(".badge")).to_have_text(re.compile(r"^\d+ tokens$"), timeout=ENGINE_MS)
+    await expect(first.locator("pre")).to_contain_text("<|im_user|>")
     await page.at("#batch-run").click()
-    rows = page.at("#batch-results tbody tr")
-    await expect(rows).to_have_count(3, timeout=ENGINE_MS)
+    await expect(page.at("#batch-results")).to_contain_text("3 of 3 rows", timeout=ENGINE_MS)
     await page.idle("batch")
-    await expect(page.at("#batch-results")).to_contain_text("3 of 3 rows")
+    await expect(page.at("#batch-results tbody tr[data-state=waiting]")).to_have_count(0)
+    await expect(page.at("#batch-results tbody tr")).to_have_count(3)
+    await expect(page.at("#batch-engine-note")).to_contain_text("The batch engine is loaded.")
     async with page.page.expect_download() as downloading:
         await page.at("#batch-results .export").click()
     download = await downloading.value
