@@ -18,8 +18,8 @@ from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
-from kimi_demo.settings import Settings
 from kimi_demo.server_control import ServerControl
+from kimi_demo.settings import Settings
 from kimi_demo.tasks import batch, chat, repeat, use_tools
 from kimi_demo.tools.people import Asking, People
 from kimi_demo.tools.toolbox import Toolbox
