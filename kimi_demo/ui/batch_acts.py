@@ -6,9 +6,10 @@ from fastapi import FastAPI, Request
 from pydantic import Field
 
 from kimi_demo.batch_queue import Asked
+from kimi_demo.batches.shelf import EngineName
 from kimi_demo.batches.versions import Which
 from kimi_demo.ui.acts import Given, add_act
-from kimi_demo.ui.parameters import max_tokens_given, sampling
+from kimi_demo.ui.parameters import max_tokens_given, optional, sampling
 from kimi_demo.ui.services import Services
 
 
@@ -29,6 +30,8 @@ class Again(OfBatch):
     preset: str
     max_tokens: int | float | None
     thinking: bool
+    engine: EngineName
+    temperature: str = Field("", max_length=40)
 
 
 def add_batch_acts(app: FastAPI, services: Services) -> None:
@@ -57,8 +60,9 @@ def add_batch_acts(app: FastAPI, services: Services) -> None:
     async def again(request: Request, given: Again) -> dict[str, str]:
         owner = owner_of(request)
         before = await batches.get(owner, given.batch)
-        chosen = sampling(given.preset, max_tokens=max_tokens_given(given.max_tokens), seed=before.sampling.seed)
-        asked = Asked(given.preset, chosen, given.thinking, before.engine)
+        warmth, limit = optional("temperature", given.temperature), max_tokens_given(given.max_tokens)
+        chosen = sampling(given.preset, max_tokens=limit, temperature=warmth, seed=before.sampling.seed)
+        asked = Asked(given.preset, chosen, given.thinking, given.engine)
         return {"batch": (await batches.again(owner, given.batch, given.which, asked)).id}
 
     async def unload(request: Request, given: Given) -> None:

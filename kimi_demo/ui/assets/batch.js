@@ -325,11 +325,11 @@
     if (at(event, "form.batch-choices")) event.preventDefault();
     if (!form) return;
     event.preventDefault();
-    const { which, preset, max_tokens, thinking } = form.elements;
+    const { which, preset, max_tokens, thinking, engine: chosen, temperature } = form.elements;
     const limit = max_tokens.value === "" ? null : Number(max_tokens.value);
     const button = form.querySelector("button");
     button.disabled = true;
-    const told = await kimi.post("batch", "batch_again", { batch: form.dataset.batchAgain, which: which.value, preset: preset.value, max_tokens: limit, thinking: thinking.checked });
+    const told = await kimi.post("batch", "batch_again", { batch: form.dataset.batchAgain, which: which.value, preset: preset.value, max_tokens: limit, thinking: thinking.checked, engine: chosen.value, temperature: temperature.value });
     button.disabled = false;
     if (told) show(told.batch);
   });

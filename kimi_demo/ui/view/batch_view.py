@@ -259,6 +259,10 @@ def _again(standing: Standing, texts: Texts) -> str:
         f'<option value="{name}"{" selected" if name == entry.preset else ""}>{escape(say(f"preset.{name}.label"))}</option>'
         for name in PRESETS
     )
+    engines = "".join(
+        f'<option value="{name}"{" selected" if name == entry.engine else ""}>{escape(say(f"batch_page.engine.{name}"))}</option>'
+        for name in ("offline", "server")
+    )
     same, more = entry.sampling.max_tokens, 4 * entry.sampling.max_tokens
     first = more if now.cut_off and not now.failed else same
     checked = " checked" if entry.thinking else ""
@@ -268,6 +272,9 @@ def _again(standing: Standing, texts: Texts) -> str:
         f'<label>{escape(say("batch.preset"))} <select name="preset">{presets}</select></label>'
         f'<label>{escape(say("page.max_tokens"))} <input type="number" name="max_tokens" value="{first}" step="1" '
         f'data-same="{same}" data-more="{more}"></label>'
+        f'<label>{escape(say("parameter.temperature.label"))} <input type="text" name="temperature" size="6" maxlength="40" '
+        f'placeholder="{escape(say("batch_page.as_preset"))}"></label>'
+        f'<label>{escape(say("batch_page.engine.label"))} <select name="engine">{engines}</select></label>'
         f'<label class="check"><input type="checkbox" name="thinking"{checked}> {escape(say("page.thinking"))}</label>'
         f'<button type="submit" class="act">{escape(say("batch_page.again.run"))}</button>'
         f'<p class="fine">{escape(say("batch_page.again.note"))}</p></form></details>'
