@@ -4,6 +4,8 @@ A command is a module with `add_parser(subparsers)`, which adds its parser and s
 """
 
 import logging
+import os
+import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -27,13 +29,19 @@ COMMANDS = {
 }
 DEFAULT = "ui"
 
+_NOBODY_READS = 141
+"""What a shell calls a program that SIGPIPE ended (128 + 13): `plan | head -1` is no failure that needs words."""
+
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m kimi_demo") -> int:
-    """Run one command and return its exit code: 0 done, 1 failed, 2 asked for something impossible, 130 interrupted."""
+    """Run one command and return its exit code: 0 done, 1 failed, 2 asked for something impossible, 130 interrupted, 141 where
+    nobody reads what it prints any more."""
     given = joined(sys.argv[1:] if arguments is None else arguments)
-    if not given or given[0] not in COMMANDS:
-        given = [DEFAULT, *given]
     try:
+        if not given or given[0].startswith("-"):
+            given = [DEFAULT, *given]
+        elif given[0] not in COMMANDS:
+            raise BadSetting([f"there is no command {given[0]!r}: choose from {', '.join(COMMANDS)}"])
         return _run(given, prog)
     except BadSetting as bad:
         for line in bad.lines:
@@ -45,6 +53,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m kimi_dem
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it ends
+            return _NOBODY_READS
         logging.getLogger(__name__).exception("unexpected")
         print(f"{prog}: {texts().sentence(Failure('unexpected', error=error))}", file=sys.stderr)
         return 1
@@ -57,8 +68,18 @@ def _run(given: list[str], prog: str) -> int:
     for command in commands.choices.values():
         command.add_argument("--version", action="version", version=f"kimi_demo {__version__}")
         command.epilog = command.epilog or _other_commands(given[0], prog)
-    args = parser.parse_args(given)
-    return int(args.handler(args) or 0)
+    try:
+        args = parser.parse_args(given)
+        return int(args.handler(args) or 0)
+    finally:
+        sys.stdout.flush()  # here, where what goes wrong with it is told
+
+
+def _nobody_reads() -> bool:
+    """Whether it is stdout that is broken, and not another pipe."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(state & (select.POLLERR | select.POLLHUP) for _, state in poll.poll(0))
 
 
 def _other_commands(chosen: str, prog: str) -> str:

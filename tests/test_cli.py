@@ -1,5 +1,6 @@
 """The command line as a person meets it: `python app.py …` as its own process, with no variable set."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def test_a_command_imports_neither_another_nor_gradio() -> None:
         (["--auth", "s3cret"], "argument --auth: must be USER:PASSWORD"),
         (["--no-such-flag"], "unrecognized arguments: --no-such-flag"),
         (["--por", "1"], "unrecognized arguments: --por 1"),
-        (["surprise"], "unrecognized arguments: surprise"),
+        (["surprise"], "there is no command 'surprise': choose from ui, batch, tools, plan, qa, download, serve, check, rehearsal"),
         (["--port"], "argument --port: expected one argument"),
     ],
 )
@@ -76,6 +77,29 @@ def test_a_bad_value_is_one_line_and_exit_code_2(arguments: list[str], named: st
     code, printed = ended(tmp_path, APP, *arguments)
     assert code == 2
     assert one_line(printed).startswith("python app.py") and f"error: {named}" in printed and "s3cret" not in printed
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        (("plan", "--model", "moonshotai/Kimi-K2.5", "--machine", "8xh200"), {141}),
+        (("qa", "--list"), {0}),  # goes on, since a run's reports are wanted all the same
+        (("--help",), {0, 141}),  # argparse swallows it where it comes early
+    ],
+)
+def test_a_reader_that_has_gone_needs_no_words(arguments: tuple[str, ...], codes: set[int], unbuffered: str, tmp_path: Path) -> None:
+    """As in `… | head -1`, whoever of the two is first."""
+    read, write = os.pipe()
+    os.close(read)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    try:
+        ended = subprocess.run(
+            [sys.executable, APP, *arguments], cwd=tmp_path, env=environment, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    finally:
+        os.close(write)
+    assert ended.stderr == "" and ended.returncode in codes
 
 
 def test_a_bad_variable_is_named(tmp_path: Path) -> None:
