@@ -19,7 +19,7 @@ from kimi_demo.batches.manifest import Manifest
 from kimi_demo.batches.reading import FORMATS
 from kimi_demo.batches.results import read_results
 from kimi_demo.batches.running import BatchRun
-from kimi_demo.batches.writing import ENDINGS, OutFormat, written
+from kimi_demo.batches.writing import ENDINGS, OutFormat, beside, written
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
 from kimi_demo.flags import add_flags, settings_from
@@ -194,7 +194,7 @@ class _Command:
         form: OutFormat = self._given.format
         if form == "jsonl":
             return
-        path = self._given.output.with_suffix(ENDINGS[form])
+        path = beside(self._given.output, form)
         told = self._console.texts
         sentence: Any = lambda code, params: " ".join(told.failure(code, params))  # noqa: E731
         try:

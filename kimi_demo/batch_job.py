@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from kimi_demo.batch_console import Console
 from kimi_demo.batches.indices import Indices
@@ -11,6 +12,7 @@ from kimi_demo.batches.reading import Options, Source, open_source
 from kimi_demo.batches.results import read_results
 from kimi_demo.batches.survey import Survey, survey
 from kimi_demo.batches.versions import Which, again, manifest_of, require_same_rows, select
+from kimi_demo.batches.writing import beside
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS, Sampling
 from kimi_demo.ui.parameters import sampling
@@ -62,6 +64,7 @@ def prepared(given: argparse.Namespace, console: Console) -> Job | None:
         raise Failure("batches.output_name", path=given.output)
     if given.output.exists() and not given.resume:
         raise Failure("batches.exists", path=given.output)
+    _require_own_name(given)
     if given.rows_at_once < 1:
         raise Failure("parameters.field", field="rows_at_once", value=given.rows_at_once, problem="must be at least 1")
     earlier = _earlier(given)
@@ -84,6 +87,16 @@ def prepared(given: argparse.Namespace, console: Console) -> Job | None:
     job = Job(source, found, sha256_of(given.file), chosen, thinking, earlier)
     job.manifest("", "")  # raises where no row is left
     return job
+
+
+def _require_own_name(given: argparse.Namespace) -> None:
+    """`in.csv -o in.jsonl --format csv` must not write over the prompts. Raises Failure("batches.format_exists", path=…, format=…)."""
+    path = beside(given.output, given.format)
+    if given.format == "jsonl" or not path.exists():
+        return
+    read: list[Path] = [each for each in (given.file, given.of) if each is not None and each.exists()]
+    if not given.resume or any(path.samefile(each) for each in read):
+        raise Failure("batches.format_exists", path=path, format=given.format)
 
 
 def _earlier(given: argparse.Namespace) -> Earlier | None:

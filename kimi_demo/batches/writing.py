@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from kimi_demo.batches.results import Result
@@ -39,6 +40,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 Sentence = Callable[[str, dict[str, str]], str]
 """A failure's code and parameters in words."""
+
+
+def beside(results: Path, form: OutFormat) -> Path:
+    """Where the results of the journal `results` go as `form`."""
+    return results.with_suffix(ENDINGS[form])
 
 
 def written(results: Iterable[Result], form: OutFormat, columns: Sequence[str], sentence: Sentence) -> Iterator[str]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,13 @@ def ended(folder: Path, arguments: list[str]) -> tuple[int, str]:
 
 def indices(folder: Path) -> list[int]:
     return sorted(result.index for result in read_results(folder / "out.jsonl"))
+
+
+def until_written(file: Path, rows: int, timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while file.read_bytes().count(b"\n") < rows:
+        assert time.monotonic() < deadline, file.read_text(encoding="utf-8")
+        time.sleep(0.05)
 
 
 def write(folder: Path, count: int, text: str = "prompt {}") -> None:
@@ -80,6 +88,26 @@ def test_an_existing_file_is_refused_and_resumed_only_with_the_same_parameters(t
     assert code == 0 and "resumed 3 of 6" in printed and len(server.chats) == asked + 3 and indices(tmp_path) == list(range(6))
     code, printed = ended(tmp_path, command(server, "--resume"))
     assert code == 0 and "resumed 6 of 6" in printed and len(server.chats) == asked + 3
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_another_format_never_writes_over_the_prompts(tmp_path: Path, server: Scripted, resume: list[str]) -> None:
+    (tmp_path / "out.csv").write_text("question\nWhy?\n", encoding="utf-8")
+    arguments = ["-m", "kimi_demo", "batch", "out.csv", "-o", "out.jsonl", "--base-url", server.base_url, "--format", "csv", *resume]
+    code, printed = ended(tmp_path, arguments)
+    assert code == 2 and "out.csv exists already" in printed and "--format csv" in printed and not server.chats
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8") == "question\nWhy?\n" and not (tmp_path / "out.jsonl").exists()
+
+
+def test_another_format_replaces_only_its_own_earlier_one(tmp_path: Path, server: Scripted) -> None:
+    write(tmp_path, 2)
+    (tmp_path / "out.csv").write_text("somebody's", encoding="utf-8")
+    code, printed = ended(tmp_path, command(server, "--format", "csv"))
+    assert code == 2 and "out.csv exists already" in printed and (tmp_path / "out.csv").read_text(encoding="utf-8") == "somebody's"
+    (tmp_path / "out.csv").unlink()
+    for flags in ([], ["--resume"]):
+        code, printed = ended(tmp_path, command(server, "--format", "csv", *flags))
+        assert code == 0 and (tmp_path / "out.csv").read_text(encoding="utf-8").count("prompt ") == 2, printed
 
 
 def test_rows_that_fail_make_the_exit_code_1(tmp_path: Path, server: Scripted) -> None:
@@ -136,6 +164,7 @@ def test_ctrl_c_keeps_what_is_done_and_resume_does_the_rest(tmp_path: Path, serv
         program.wait_for("rows to run")
         with server.changed:
             assert server.changed.wait_for(lambda: sum(one.ended_at is not None for one in server.chats) >= 12, 60)
+        until_written(tmp_path / "out.jsonl", 12)  # the server is done with a row before the command has it on disk
         program.signal(number)
         code, printed = program.ended(20)
     assert code == 130 and "12 of 15 rows done and kept" in printed and "--resume" in printed, printed
