@@ -24,7 +24,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
 
     data = commands.add_parser("data", help="write the training set as JSON lines")
     data.add_argument("--out", type=Path, required=True, help="file to write")
-    data.add_argument("--count", type=int, help="only the first so many conversations of each stage (default: all)")
+    data.add_argument("--count", type=_count, help="only the first so many conversations of each stage (default: all)")
     data.add_argument("--stage", type=int, choices=(1, 2), help="only this stage (default: both)")
     data.set_defaults(handler=_data)
 
@@ -34,7 +34,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--from", type=Path, dest="start", metavar="ADAPTER", help="go on from the adapter in this folder, with the second stage"
     )
-    train.add_argument("--count", type=int, help="conversations to train on")
+    train.add_argument("--count", type=_count, help="conversations to train on")
     train.add_argument("--minutes", type=float, default=60.0, help="write the adapter after so many minutes at the latest")
     train.add_argument("--rate", type=float, help="peak learning rate")
     train.add_argument("--rank", type=int, help="rank of the adapter (24 keeps it below 16 MB)")
@@ -47,7 +47,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
 
     evaluate = commands.add_parser("evaluate", help="measure the model through vLLM on questions that it was never trained on")
     evaluate.add_argument("--json", type=Path, required=True, dest="file", help="file for the figures")
-    evaluate.add_argument("--limit", type=int, help="at most so many questions of each kind")
+    evaluate.add_argument("--limit", type=_count, help="at most so many questions of each kind")
     evaluate.add_argument("--kinds", nargs="+", default=[], metavar="KIND", help="only these kinds of question, such as tool_call")
     evaluate.add_argument("--data-dir", type=Path, default=_data_folder(), help="data folder (KIMI_DEMO_DATA; default: data)")
     evaluate.add_argument("--adapter", type=Path, help="folder of another adapter than the package's")
@@ -57,6 +57,24 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     )
     evaluate.add_argument("--quick", action="store_true", help="with transformers instead of vLLM: a look on a GPU during development")
     evaluate.set_defaults(handler=_evaluate)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above zero")
+    return int(text)
+
+
+def _unwritable(*files: Path | None) -> bool:
+    """Whether one of them cannot be written; said now, not after hours of work."""
+    for file in files:
+        try:
+            if file is not None:
+                file.open("a").close()
+        except OSError as error:
+            print(f"{file} cannot be written: {error.strerror}", file=sys.stderr)
+            return True
+    return False
 
 
 def _data_folder() -> Path:
@@ -79,6 +97,8 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _data(arguments: argparse.Namespace) -> int:
+    if _unwritable(arguments.out):
+        return 2
     from kimi_demo.engines.rehearsal.data import mixture
 
     making, written = mixture.maker(), 0
@@ -113,6 +133,8 @@ def _train(arguments: argparse.Namespace) -> int:
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
+    if _unwritable(arguments.file, arguments.wrong, arguments.replies):
+        return 2
     from kimi_demo.engines.rehearsal.base import BaseMissing
     from kimi_demo.engines.rehearsal.build import build, cache_folder
     from kimi_demo.engines.rehearsal.evaluation.cases import all_cases
@@ -127,6 +149,9 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         say(str(error))
         return 1
     cases = all_cases(arguments.limit, arguments.kinds)
+    if not cases:
+        say(f"There is no question of the kind {', '.join(arguments.kinds)}.")
+        return 2
     say(f"{len(cases)} questions")
 
     def ask(speaker: Speaker) -> Outcome:
