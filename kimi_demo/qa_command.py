@@ -107,7 +107,7 @@ def _main(given: argparse.Namespace) -> int:
     console = QaConsole(texts(settings.language))
     try:
         if given.list:
-            return _list(given.suite, settings)
+            return _list(given.suite, settings, console)
         if (given.suite is None) == (given.requests is None):
             raise Failure("qa.suite_or_requests", known=", ".join(SHIPPED))
         _require_fitting(given)
@@ -136,18 +136,24 @@ def _require_fitting(given: argparse.Namespace) -> None:
             raise Failure(code, flag="--" + name.replace("_", "-"))
 
 
-def _list(name: str | None, settings: Settings) -> int:
-    """Without a name, every suite in a line; with one, its cases."""
+def _list(name: str | None, settings: Settings, console: QaConsole) -> int:
+    """Without a name, every suite in a line, a broken one with what is wrong; with one, its cases."""
     language = settings.language
     if name is not None:
         suite = find_suite(name, settings.data / "suites")
         for case in suite.cases:
             put(f"{case.id:<28} {told(case.title, language)}")
         return PASSED
+    code = PASSED
     for each in (*SHIPPED, *own_suites(settings.data / "suites")):
-        suite = find_suite(each, settings.data / "suites")
-        put(f"{each:<14} {len(suite.cases):>3}  {told(suite.about, language) or told(suite.title, language)}")
-    return PASSED
+        try:
+            suite = find_suite(each, settings.data / "suites")
+        except Failure as failure:
+            console.failure(failure)
+            code = COULD_NOT_RUN
+        else:
+            put(f"{each:<14} {len(suite.cases):>3}  {told(suite.about, language) or told(suite.title, language)}")
+    return code
 
 
 class _Command:

@@ -190,6 +190,17 @@ def test_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "tools-decimals" in capsys.readouterr().out
 
 
+def test_a_broken_suite_does_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "data" / "suites"
+    folder.mkdir(parents=True)
+    own(folder)
+    (folder / "broken.yaml").write_text("cases: [1\n", encoding="utf-8")
+    assert cli.main(["qa", "--list"]) == 2
+    printed = capsys.readouterr()
+    assert [line.split()[0] for line in printed.out.splitlines()] == [*SHIPPED, "mine"]
+    assert "broken.yaml, line 2" in printed.err
+
+
 async def test_nobody_reads_on() -> None:
     """As with `| head`."""
     read, write = os.pipe()
