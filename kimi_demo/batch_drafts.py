@@ -9,14 +9,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from kimi_demo.batch_engines import BatchEngines, Counting
-from kimi_demo.batches.encoding import detect, known
+from kimi_demo.batches.encoding import detect, known, ordered
 from kimi_demo.batches.indices import Indices
 from kimi_demo.batches.preview import Rendered, long_rows, preview
 from kimi_demo.batches.reading import Options, Source, open_source
 from kimi_demo.batches.rows import BadRow
 from kimi_demo.batches.shelf import EngineName, Shelf, input_name, unwritten
 from kimi_demo.batches.survey import MOST_BAD, Survey, survey
-from kimi_demo.batches.tables import layout
+from kimi_demo.batches.tables import MOST_NAMED, layout
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.conversations import shortened
 from kimi_demo.runs.rows import whole
@@ -211,8 +211,8 @@ def columns_of(draft: Draft, options: Options) -> tuple[str, ...]:
     if form not in ("csv", "tsv"):
         return ()
     try:
-        encoding = known(options.encoding) if options.encoding else detect(draft.path)
-        return layout(draft.path, encoding, tabs=form == "tsv", has_header=options.header).header
+        encoding = ordered(known(options.encoding), draft.path) if options.encoding else detect(draft.path)
+        return layout(draft.path, encoding, tabs=form == "tsv", has_header=options.header).header[:MOST_NAMED]
     except Failure:
         return ()
 

@@ -53,7 +53,39 @@ def known(name: str) -> str:
         raise Failure("batches.encoding", name=name) from None
     if not info._is_text_encoding:  # "hex", "zip", …: transforms, no encodings of text
         raise Failure("batches.encoding", name=name)
+    try:  # "idna" and "undefined" are text encodings by name, but nothing to read a file with
+        codecs.getincrementaldecoder(info.name)(MARKED).decode(b"a")
+    except (UnicodeError, LookupError):
+        raise Failure("batches.encoding", name=name) from None
     return {"utf_16": "utf-16", "gbk": "gb18030", "gb2312": "gb18030"}.get(info.name.replace("-", "_"), info.name)
+
+
+def ordered(encoding: str, path: Path) -> str:
+    """For utf-16 and utf-32 that a person chose, where no mark at the file's beginning says the order of bytes: the little-endian one,
+    as Windows writes it, or for utf-16 what the bytes look like. Any other encoding as it is. Raises Failure("batches.unreadable")."""
+    if encoding.replace("_", "-") not in ("utf-16", "utf-32"):
+        return encoding
+    try:
+        with path.open("rb") as file:
+            head = file.read(_SAMPLE)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        return encoding
+    if encoding.endswith("16") and _is_utf16(head[: len(head) // 2 * 2], "utf-16-be"):
+        return "utf-16-be"
+    return f"{encoding}-le"
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    """Every unknown byte becomes a lone surrogate; `surrogateescape` itself does not work for UTF-16."""
+    assert isinstance(error, UnicodeDecodeError)
+    return "\udcff" * (error.end - error.start), error.end
+
+
+MARKED = "kimi_demo.lone_surrogates"
+"""How errors are handled (codecs): bytes that the encoding does not know become lone surrogates."""
+codecs.register_error(MARKED, _mark)
 
 
 def _of_head(head: bytes, path: Path) -> str | None:

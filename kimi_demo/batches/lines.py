@@ -1,12 +1,11 @@
 """Lines of a text file whose encoding is known, none of them longer in memory than a limit."""
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kimi_demo.batches.encoding import unreadable
+from kimi_demo.batches.encoding import MARKED, unreadable
 
 LONGEST = 16 * 2**20
 """Characters of one line, or of one cell. A longer one is an unclosed quote or no text; read whole it could take all memory."""
@@ -32,7 +31,7 @@ class Lines:
     def __iter__(self) -> Iterator[str]:
         try:
             # newline="": a quoted cell keeps the line ends that it holds.
-            with self.path.open(encoding=self.encoding, errors=_ERRORS, newline="") as file:
+            with self.path.open(encoding=self.encoding, errors=MARKED, newline="") as file:
                 while line := file.readline(self.longest):
                     self.number += 1
                     if len(line) >= self.longest and not line.endswith(("\n", "\r")):
@@ -49,13 +48,3 @@ class Lines:
 def is_broken(text: str) -> bool:
     """Whether `text` holds half a character: bytes that were no text in the file's encoding, or a cut escape in JSON."""
     return not text.isascii() and _SURROGATE.search(text) is not None
-
-
-def _mark(error: UnicodeError) -> tuple[str, int]:
-    """Every unknown byte becomes a lone surrogate; `surrogateescape` itself does not work for UTF-16."""
-    assert isinstance(error, UnicodeDecodeError)
-    return "\udcff" * (error.end - error.start), error.end
-
-
-_ERRORS = "kimi_demo.lone_surrogates"
-codecs.register_error(_ERRORS, _mark)

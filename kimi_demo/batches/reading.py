@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kimi_demo.batches import json_rows
-from kimi_demo.batches.encoding import detect, known
+from kimi_demo.batches.encoding import detect, known, ordered
 from kimi_demo.batches.lines import LONGEST, Lines, is_broken
 from kimi_demo.batches.rows import BadRow, Row
 from kimi_demo.batches.tables import layout, prompt_column, records
@@ -151,7 +151,7 @@ def open_source(path: Path, options: Options | None = None) -> Source:
     options = options if options is not None else Options()
     if not path.is_file():
         raise Failure("batches.no_file", path=path)
-    encoding = known(options.encoding) if options.encoding else detect(path)
+    encoding = ordered(known(options.encoding), path) if options.encoding else detect(path)
     form = options.format or _format(path, encoding)
     if form not in ("csv", "tsv"):
         if form == "jsonl" and options.format is None:

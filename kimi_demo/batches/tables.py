@@ -9,6 +9,8 @@ from kimi_demo.batches.lines import LONGEST, Lines
 from kimi_demo.dialect.failure import Failure
 
 _DELIMITERS = (",", ";", "\t", "|")
+MOST_NAMED = 200
+"""Columns that a message or a list to choose from names; a file of nothing but commas has millions."""
 _PROMPT_NAMES = ("prompt", "prompts", "question", "input", "text", "instruction", "query", "问题", "提示", "提示词", "输入", "指令")
 
 
@@ -78,13 +80,15 @@ def _delimiter(line: str) -> str:
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """Names that occur again get a number, nameless columns one as well."""
-    found: list[str] = []
+    found: dict[str, None] = {}
+    numbers: dict[str, int] = {}  # where the counting of a name goes on: a line of commas has a million columns of one name
     for number, name in enumerate(names, start=1):
         base = candidate = name.strip() or f"column {number}"
-        again = 2
+        again = numbers.get(base, 2)
         while candidate in found:
             candidate, again = f"{base} ({again})", again + 1
-        found.append(candidate)
+        numbers[base] = again
+        found[candidate] = None
     return tuple(found)
 
 
@@ -93,7 +97,7 @@ def prompt_column(header: Sequence[str], chosen: str | None) -> int:
 
     Raises Failure: batches.no_column (name, columns), batches.column_twice (name), batches.which_column (columns).
     """
-    columns = ", ".join(header)
+    columns = ", ".join(header[:MOST_NAMED]) + (", …" if len(header) > MOST_NAMED else "")
     lower = [name.lower() for name in header]
     if chosen is not None:
         wanted = chosen.strip().lower()

@@ -1,6 +1,7 @@
 """Rows out of files, the nasty ones too."""
 
 import json
+import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +15,7 @@ from kimi_demo.batches.lines import Lines
 from kimi_demo.batches.reading import Counts, Options, open_source
 from kimi_demo.batches.rows import BadRow, Row
 from kimi_demo.batches.survey import survey
+from kimi_demo.batches.tables import unique
 from kimi_demo.dialect.failure import Failure
 
 Write = Callable[[str, str | bytes], Path]
@@ -91,6 +93,18 @@ def test_a_given_encoding_wins_and_an_unknown_one_is_refused(write: Write) -> No
     path = write("a.txt", "é\n".encode("cp1252"))
     assert asks(path, encoding="latin-1") == ["é"]
     assert refused(path, encoding="klingon").code == refused(path, encoding="hex").code == "batches.encoding"
+    assert refused(path, encoding="idna").code == refused(path, encoding="undefined").code == "batches.encoding"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_may_be_chosen_for_a_file_without_a_mark(write: Write, encoding: str) -> None:
+    assert asks(write("a.csv", f"id,prompt\n1,{GUIDE}\n".encode(encoding)), encoding="utf-16") == [GUIDE]
+
+
+def test_a_wrong_choice_of_encoding_is_said_by_rows_and_never_breaks(write: Write) -> None:
+    path = write("a.txt", b"ab\ncd\n")
+    for encoding in ("utf-16", "utf-32"):
+        assert len(list(open_source(path, Options(encoding=encoding)).rows())) == 1
 
 
 def test_broken_bytes_are_reported_by_line_and_the_other_rows_stay(write: Write) -> None:
@@ -165,6 +179,14 @@ def test_a_column_that_is_not_there_names_those_that_are(write: Write) -> None:
 def test_duplicate_and_empty_headers_get_names_of_their_own(write: Write) -> None:
     rows, _ = read(write("a.csv", "prompt,x,x,\np,1,2,3\n"))
     assert rows[0].columns == {"x": "1", "x (2)": "2", "column 4": "3"}
+    assert unique(["x", "x", "x (2)", "x", "x (2)"]) == ("x", "x (2)", "x (2) (2)", "x (3)", "x (2) (3)")
+
+
+def test_a_line_of_commas_is_named_quickly_and_told_in_a_few_words(write: Write) -> None:
+    before = time.process_time()
+    failure = refused(write("a.csv", "c" + ",c" * 100_000 + "\n"))
+    assert failure.code == "batches.which_column" and len(failure.params["columns"]) < 10_000
+    assert time.process_time() - before < 10  # it took minutes when each name was looked for in a list
 
 
 def test_rows_with_an_unquoted_comma_or_an_open_quote_are_listed_by_line(write: Write) -> None:

@@ -7,6 +7,7 @@ from kimi_demo.batch_drafts import Checked, Draft
 from kimi_demo.batches.preview import Rendered
 from kimi_demo.batches.reading import FORMATS, Options
 from kimi_demo.batches.rows import BadRow
+from kimi_demo.batches.tables import MOST_NAMED
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import button
@@ -84,7 +85,9 @@ def _choices(draft: Draft, options: Options, columns: Sequence[str], column: str
     parts = [choice("format", [found, *((name, name.upper()) for name in FORMATS)], options.format or "")]
     parts.append(choice("encoding", [found, *((name, name) for name in ENCODINGS)], options.encoding or ""))
     if columns:
-        parts.append(choice("column", [found, *((name, clipped(name, 60)) for name in columns)], options.column or column or ""))
+        chosen = options.column or column or ""
+        named = dict.fromkeys([*columns[:MOST_NAMED], *([chosen] if chosen in columns else [])])
+        parts.append(choice("column", [found, *((name, clipped(name, 60)) for name in named)], chosen))
         parts.append(switch("header", options.header))
     else:
         label = escape(say("batch_page.choose.field"))
