@@ -1,7 +1,10 @@
 """A JSON Schema as a person writes it: read, checked, and a mistake named by its line. Pure."""
 
 import json
+import math
+import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from jsonschema.exceptions import SchemaError
@@ -9,6 +12,8 @@ from jsonschema.validators import Draft202012Validator, validator_for
 
 from kimi_demo.dialect.failure import Failure
 
+_MOST_DIGITS = 1_000
+_VAST = "the number is too large"
 LONGEST = 20_000
 """Characters: a server compiles the schema into a grammar, which takes time that grows with it."""
 
@@ -22,7 +27,9 @@ def read_schema(text: str, longest: int = LONGEST) -> dict[str, Any]:
     if len(text) > longest:
         raise Failure("schema.too_long", characters=len(text), limit=longest)
     try:
-        schema = json.loads(text, parse_constant=_no_constant)
+        schema = json.loads(
+            text, parse_constant=partial(_no_constant, text), parse_int=partial(_int, text), parse_float=partial(_float, text)
+        )
     except json.JSONDecodeError as error:
         raise Failure("schema.not_json", line=error.lineno, column=error.colno, problem=error.msg) from None
     except (RecursionError, ValueError) as error:
@@ -38,8 +45,26 @@ def read_schema(text: str, longest: int = LONGEST) -> dict[str, Any]:
     return schema
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+def _no_constant(text: str, name: str) -> None:
+    raise json.JSONDecodeError(f"{name} is no JSON", text, _place(text, name))
+
+
+def _int(text: str, digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:  # beyond some thousand digits other programs, Python among them, refuse to read or write it
+        raise json.JSONDecodeError(_VAST, text, _place(text, digits))
+    return int(digits)
+
+
+def _float(text: str, digits: str) -> float:
+    if not math.isfinite(found := float(digits)):  # 1e999 is read as infinity, which cannot be sent
+        raise json.JSONDecodeError(_VAST, text, _place(text, digits))
+    return found
+
+
+def _place(text: str, token: str) -> int:
+    """Where `token` stands in the JSON document outside of its strings; the beginning, where it does not."""
+    found = re.finditer(r'"(?:[^"\\]|\\.)*"|' + re.escape(token), text, re.S)
+    return next((each.start() for each in found if each[0] == token), 0)
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:

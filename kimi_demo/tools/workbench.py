@@ -10,12 +10,11 @@ from kimi_demo.tools.bench import Bench, Benches
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.mcp_server import McpServer
 from kimi_demo.tools.own import OwnTool, checked, tool_of
-from kimi_demo.tools.own_exchange import imported
+from kimi_demo.tools.own_exchange import MOST_OWN, imported
 from kimi_demo.tools.schema_checker import SchemaChecker
 from kimi_demo.tools.showcase import SHOWCASE
 from kimi_demo.tools.tool import AnyTool
 
-MOST_OWN = 50
 CONNECT_WAIT_S = 10.0
 """How long a question waits for MCP servers that are still connecting."""
 

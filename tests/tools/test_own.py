@@ -139,6 +139,8 @@ def test_what_other_programs_write_is_taken(text: str) -> None:
         (b'[\n{"name": }]', "own_tools.import_not_json", "2"),
         (b"\n\xff\xfe", "own_tools.import_not_json", "2"),
         (b"[" * 100_000, "own_tools.import_not_json", "deep"),
+        (b'{"name": "a", "parameters": {"x": ' + b"9" * 5000 + b"}}", "own_tools.import_not_json", "too long"),
+        (b"[" + b",".join([b'{"name": "a"}'] * 51) + b"]", "own_tools.import_too_many", "51"),
         (b"[]", "own_tools.import_empty", ""),
         (b"3", "own_tools.import_empty", ""),
         (b'[{"name": "a"}, 3]', "own_tools.import_entry", "2"),
@@ -153,6 +155,14 @@ def test_a_file_that_cannot_be_read_says_where(data: bytes, code: str, words: st
     with pytest.raises(Failure) as raised:
         imported(data)
     assert raised.value.code == code and words in str(raised.value)
+
+
+def test_a_schema_that_is_nested_as_deep_as_can_be_read_is_refused_or_taken() -> None:
+    for levels in range(900, 1000):  # somewhere here it can be read and not written any more
+        try:
+            imported(b'{"name": "a", "parameters": {"x": ' + b"[" * levels + b"]" * levels + b"}}")
+        except Failure as failure:
+            assert failure.code in ("own_tools.import_entry", "own_tools.import_not_json")
 
 
 async def test_benches_are_kept_one_for_each_owner(tmp_path: Path) -> None:

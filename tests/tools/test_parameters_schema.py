@@ -58,6 +58,8 @@ def test_what_is_taken(text: str) -> None:
         ('{"type": "object", "x": ' + "[" * 20_000 + "]" * 20_000 + "}", "tool_schema.too_deep", {}),
         ('{"type": "object", "description": "' + "é" * (MOST_BYTES // 2) + '"}', "tool_schema.too_large", {"limit_kb": "64"}),
         ('{"type": "object", "maximum": NaN}', "schema.not_json", {}),
+        ('{"type": "object",\n "maximum": 1e999}', "schema.not_json", {"line": "2"}),
+        ('{"type": "object",\n "maximum": ' + "9" * 5000 + "}", "schema.not_json", {"line": "2"}),
     ],
 )
 def test_what_is_refused_and_where(text: str, code: str, params: dict[str, str]) -> None:

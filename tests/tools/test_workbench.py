@@ -17,10 +17,10 @@ from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.mcp_server import McpServer
 from kimi_demo.tools.mcp_transport import transport
 from kimi_demo.tools.own import OwnTool
-from kimi_demo.tools.own_exchange import exported
+from kimi_demo.tools.own_exchange import MOST_OWN, exported
 from kimi_demo.tools.schema_checker import SchemaChecker
 from kimi_demo.tools.toolbox import Toolbox
-from kimi_demo.tools.workbench import MOST_OWN, EntryFailure, Workbench
+from kimi_demo.tools.workbench import EntryFailure, Workbench
 
 OWNER, OTHER = "0" * 32, "1" * 32
 GUIDE = tuple(tool.name for tool in GUIDE_TOOLS)

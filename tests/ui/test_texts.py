@@ -54,6 +54,12 @@ def test_a_failure_is_told_with_its_parameters() -> None:
     assert texts("en").sentence(failure) == "12 prompts are more than the limit of 10. Split them into several batches."
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_half_a_surrogate_pair_in_a_failure_can_be_sent(language: str) -> None:
+    for text in texts(language).failure("own_tools.name", {"name": "\ud800x"}):
+        text.encode()
+
+
 def test_a_missing_key_is_an_error() -> None:
     with pytest.raises(KeyError):
         texts("en").say("no.such.key")

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs.rows import whole
 
 LANGUAGES = ("en", "zh")
 
@@ -27,6 +28,8 @@ class Texts:
         """(what happened, what to do) of a `Failure` or `Failed`. A code from another version of the program is shown as it is."""
         if f"failure.{code}.what" not in self.strings:
             code, params = "unexpected", {"error": f"{code} {params}"}
+        # JSON that a visitor wrote can bring half a surrogate pair in, which no answer of ours could carry.
+        params = {name: whole(value) for name, value in params.items()}
         if "problem" in params:
             params = params | {"problem": self.problem(params["problem"])}
         return self.say(f"failure.{code}.what", **params), self.say(f"failure.{code}.hint", **params)
