@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from kimi_demo.dialect.conversation import ChatRequest, Message
-from kimi_demo.dialect.events import CarriedOver, Phase, PromptTokens, Remark, RoundStarted, Timed
+from kimi_demo.batches.engines import ServerRows, is_of_the_row
+from kimi_demo.dialect.conversation import ChatRequest, Message, user
+from kimi_demo.dialect.events import BatchStarted, CarriedOver, Phase, PromptTokens, Remark, RoundStarted, RowFinished, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import rounds
 from kimi_demo.dialect.sampling import Sampling
@@ -15,6 +16,7 @@ from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.engines.endpoint_prompt import continued, is_text
 from kimi_demo.engines.offline import OfflineEngine
+from kimi_demo.engines.offline_rows import RowAsk, own_seed
 from kimi_demo.engines.room import fit, raw_fit
 from kimi_demo.runs.run import Run
 from kimi_demo.tools.attempts import attempted
@@ -161,3 +163,32 @@ async def batch(
         if engine.state not in ("loading", "ready"):  # it has nothing on the GPUs: do not keep the chat from them
             lease.release("batch")
         raise
+
+
+async def batch_on_server(run: Run, engine: ChatEngine, prompts: Sequence[str], sampling: Sampling, *, thinking: bool) -> None:
+    """Every prompt through the server that answers the chat. A row that it refuses is told with the reason and stops no other.
+
+    Raises the Failures of `ChatEngine.ready`, and what a row meets that is not of its own making.
+    """
+    rows = ServerRows(await engine.ready(run.append))
+    run.append(BatchStarted(len(prompts)))
+    waiting = iter(enumerate(prompts))
+
+    async def in_turn() -> None:
+        for index, prompt in waiting:
+            try:
+                got = await rows.answer(RowAsk([user(prompt)], own_seed(sampling, index), thinking))
+            except Failure as failure:
+                if not is_of_the_row(failure):
+                    raise
+                run.append(RowFinished(index, prompt, error=failure.code, error_params=failure.params))
+            else:
+                counted = (got.finish_reason, got.prompt_tokens, got.completion_tokens, got.seconds)
+                run.append(RowFinished(index, prompt, got.reasoning, got.answer, *counted))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(rows.room, len(prompts))):
+                group.create_task(in_turn())
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from None

@@ -65,7 +65,7 @@ def build(services: Services) -> None:
         temperature: float | None = None,
         seed: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Every prompt through the in-process engine, in the order given: [{prompt, reasoning, answer, finish_reason, tokens}]."""
+        """Every prompt through the model, in the order given: [{prompt, reasoning, answer, finish_reason, tokens}]."""
         with _told(services):
             _switch("thinking", thinking)
             chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens, temperature=temperature, seed=seed)

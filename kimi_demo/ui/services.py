@@ -20,7 +20,7 @@ from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.server_control import ServerControl
 from kimi_demo.settings import Settings
-from kimi_demo.tasks import batch, chat, repeat, use_tools
+from kimi_demo.tasks import batch, batch_on_server, chat, repeat, use_tools
 from kimi_demo.tools.people import Asking, People
 from kimi_demo.tools.toolbox import Toolbox
 from kimi_demo.tools.workbench import Workbench
@@ -150,8 +150,12 @@ class Services:
         takeover: bool = False,
         kind: str,
     ) -> Run:
-        """All `prompts` through the in-process engine. Raises Failure when there is none, or one cannot be sent."""
-        require_vllm()
+        """All `prompts` through somebody's server where that answers the chat, else through the in-process engine.
+
+        Raises Failure when there is none, or one cannot be sent.
+        """
+        if not self.chat_engine.remote:
+            require_vllm()
         if not prompts:
             raise Failure("batch.no_prompts")
         if len(prompts) > self.settings.max_batch_rows:
@@ -162,7 +166,10 @@ class Services:
         rows: list[list[Message]] = [[user(prompt)] for prompt in prompts]
 
         async def work(run: Run) -> None:
-            await batch(run, self.offline, self.lease, rows, sampling, thinking=thinking, takeover=takeover)
+            if self.chat_engine.remote:
+                await batch_on_server(run, self.chat_engine, prompts, sampling, thinking=thinking)
+            else:
+                await batch(run, self.offline, self.lease, rows, sampling, thinking=thinking, takeover=takeover)
 
         asked = _asked(prompts[0], sampling, thinking, rows=len(prompts))
         return self.registry.start(owner, kind, work, title=_title(prompts[0]), group=group, asked=asked)
