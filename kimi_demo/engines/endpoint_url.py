@@ -30,7 +30,7 @@ def candidates(typed: str) -> list[str]:
         raise Failure("endpoint.url_scheme", scheme=parts.scheme)
     if parts.username or parts.password:
         raise Failure("endpoint.url_password")
-    if not host or re.search(r"[\s\\]", url) or parts.query:
+    if not host or re.search(r"[\s\\<>\"\x00-\x1f\x7f]", url) or parts.query:
         raise Failure("endpoint.url_malformed", url=url)
     path = parts.path.rstrip("/")
     for route in _ROUTES:

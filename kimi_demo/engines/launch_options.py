@@ -50,8 +50,10 @@ class LaunchOptions(BaseModel):
         if value:
             try:
                 found = json.loads(value)
-            except (ValueError, RecursionError) as error:
-                raise ValueError(f"is not JSON: {error}") from None
+            except json.JSONDecodeError as error:
+                raise ValueError(f"is not JSON: {error.msg}") from None
+            except (ValueError, RecursionError):
+                raise ValueError("is not JSON: nested too deeply, or a number that is too long") from None
             if not isinstance(found, dict):
                 raise ValueError("is not a JSON object")
         return value

@@ -174,6 +174,7 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
 
 _PROBLEMS = {
     "int_parsing": "whole",
+    "int_parsing_size": "whole",
     "int_from_float": "whole",
     "float_parsing": "number",
     "finite_number": "number",
@@ -195,6 +196,14 @@ def options_in(fields: dict[str, str | bool], texts: Texts) -> LaunchOptions:
         known = _PROBLEMS.get(first["type"])
         limits = {key: value for key, value in first.get("ctx", {}).items() if isinstance(value, int | float)}
         limit = next(iter(limits.values()), "")
-        problem = texts.say(f"launch_problem.{known}", limit=limit) if known else str(first["msg"]).removeprefix("Value error, ")
+        problem = (
+            texts.say(f"launch_problem.{known}", limit=limit) if known else _told(str(first["msg"]).removeprefix("Value error, "), texts)
+        )
         label = texts.strings.get(f"launch_option.{name}.label", name)
         raise Failure("launch.field", name=name, label=label, problem=problem) from None
+
+
+def _told(words: str, texts: Texts) -> str:
+    """What a check of `LaunchOptions` said: "is not JSON: Expecting value", both parts in the page's language where they are known."""
+    what, _, why = words.partition(": ")
+    return f"{texts.problem(what)} ({texts.problem(why)})" if why else texts.problem(what)

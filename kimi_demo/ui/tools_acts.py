@@ -5,11 +5,14 @@ from typing import Literal
 from fastapi import FastAPI, Request
 from pydantic import Field
 
+from kimi_demo.dialect.failure import Failure
 from kimi_demo.tools.people import Verdict
 from kimi_demo.tools.replay import all_rounds
 from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.tool_runs import ToolRuns, edited, from_round
+
+MOST_EDITED_CHARS = 200_000
 
 
 class OfCall(Given):
@@ -43,7 +46,7 @@ class Again(OfRun):
 
 class Edited(OfCall):
     what: Literal["arguments", "result"]
-    text: str = Field(max_length=200_000)
+    text: str
 
 
 class Repeated(OfRun):
@@ -74,6 +77,8 @@ def add_tools_acts(app: FastAPI, services: Services) -> None:
         await runs.again(owner_of(request), given.run, all_rounds)
 
     async def edit(request: Request, given: Edited) -> None:
+        if len(given.text) > MOST_EDITED_CHARS:
+            raise Failure("tools.edit_too_long", characters=f"{len(given.text):,}", limit=f"{MOST_EDITED_CHARS:,}")
         await runs.again(owner_of(request), given.run, edited(given.round, given.call, given.what, given.text))
 
     async def version(request: Request, given: OfRun) -> None:

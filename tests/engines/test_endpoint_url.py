@@ -38,6 +38,8 @@ def test_normalised(typed: str, expected: list[str]) -> None:
         ("http://host:port/v1", "url_malformed"),
         ("http://host:99999/v1", "url_malformed"),
         ("http://ho st/v1", "url_malformed"),
+        ("http://ho\0st/v1", "url_malformed"),
+        ('http://"><img>/v1', "url_malformed"),
         ("http://host/v1?x=1", "url_malformed"),
         ("http://[::1/v1", "url_malformed"),
         ("http://user:hunter2@host/v1", "url_password"),

@@ -151,6 +151,14 @@ async def test_who_may_do_what(application: tuple[Application, Access, Scripted]
     assert app.services.chat_engine.state.name == "ready" and app.services.control.saved.profiles == {}
 
 
+async def test_a_text_that_is_too_long_is_told_in_our_words(application: tuple[Application, Access, Scripted]) -> None:
+    app, access, _ = application
+    async with visitor(app, access) as somebody:
+        body = {"run": "x", "round": 0, "call": 0, "what": "result", "text": "x" * 200_001}
+        answer = await somebody.post("/kimi/act/tools_edit", json=body)
+    assert answer.status_code == 422 and "200,001 characters" in answer.text and "String should" not in answer.text
+
+
 async def test_what_the_operator_does(application: tuple[Application, Access, Scripted]) -> None:
     app, access, first = application
     control, engine = app.services.control, app.services.chat_engine
