@@ -66,7 +66,7 @@ def prepared(given: argparse.Namespace, console: Console) -> Job | None:
         raise Failure("batches.exists", path=given.output)
     _require_own_name(given)
     if given.rows_at_once < 1:
-        raise Failure("parameters.field", field="rows_at_once", value=given.rows_at_once, problem="must be at least 1")
+        raise Failure("parameters.at_least", field="--rows-at-once", value=given.rows_at_once, limit=1)
     earlier = _earlier(given)
     chosen, thinking = _parameters(given, earlier)
     options = Options(

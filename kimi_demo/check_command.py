@@ -15,6 +15,7 @@ from kimi_demo.ui.texts import Texts, texts
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"
 _SETTINGS = ("base_url", "api_key", "model", "endpoint_kind", "connect_timeout_s", "language")
+_LONGEST_S = 86_400
 _SIGNS = {"passed": "ok  ", "failed": "FAIL", "skipped": "-   "}
 
 
@@ -33,8 +34,11 @@ def _main(given: argparse.Namespace) -> int:
     settings = settings_from(given)
     words = texts(settings.language)
     url = given.url or settings.base_url or DEFAULT_URL
-    if not 0 < given.timeout_s <= 86_400:
-        print(words.sentence(Failure("plan.number", flag="--timeout-s", value=given.timeout_s)), file=sys.stderr)
+    if not 0 < given.timeout_s <= _LONGEST_S:
+        bad = Failure("plan.number", flag="--timeout-s", value=given.timeout_s)
+        if given.timeout_s > _LONGEST_S:
+            bad = Failure("parameters.at_most", field="--timeout-s", value=f"{given.timeout_s:g}", limit=_LONGEST_S)
+        print(words.sentence(bad), file=sys.stderr)
         return 2
     results = asyncio.run(_run(url, settings, given.timeout_s, None if given.json else words))
     if given.json:

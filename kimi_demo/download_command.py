@@ -14,6 +14,7 @@ from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import texts
 
 DEFAULT_MODEL = "moonshotai/Kimi-K2.5"
+_MOST_WORKERS = 64
 _SETTINGS = ("model", "model_source", "hub_token", "data", "language")
 
 
@@ -26,7 +27,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--revision", metavar="NAME", help="branch, tag or commit (default: the newest)")
     add("--workers", type=int, default=8, metavar="N", help="files at a time (default: 8)")
     add("--json", action="store_true", help="print progress and result as JSON, an object a line")
-    add_flags(parser, _SETTINGS)
+    add_flags(parser, _SETTINGS, model=f"Hub id of the model. Default: {DEFAULT_MODEL}.")
     parser.set_defaults(handler=_main)
 
 
@@ -42,8 +43,10 @@ def _main(given: argparse.Namespace) -> int:
 
 
 def _job(given: argparse.Namespace, settings: Settings) -> Job:
-    if not 1 <= given.workers <= 64:
+    if given.workers < 1:
         raise Failure("plan.number", flag="--workers", value=given.workers)
+    if given.workers > _MOST_WORKERS:
+        raise Failure("parameters.at_most", field="--workers", value=given.workers, limit=_MOST_WORKERS)
     cache = given.cache_dir if given.cache_dir is not None else settings.data / "models"
     return job_for(settings.model_source, settings.model or DEFAULT_MODEL, cache, given.revision, settings.hub_token, given.workers)
 

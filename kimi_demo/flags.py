@@ -39,8 +39,11 @@ def variable_of(name: str) -> str:
     return f"{Settings.model_config.get('env_prefix', '')}{name}".upper()
 
 
-def add_flags(parser: argparse.ArgumentParser, only: Iterable[str] | None = None) -> None:
-    """Give `parser` a flag for each field of Settings, or for those named in `only`, in groups as the fields say."""
+def add_flags(parser: argparse.ArgumentParser, only: Iterable[str] | None = None, **described: str) -> None:
+    """Give `parser` a flag for each field of Settings, or for those named in `only`, in groups as the fields say.
+
+    described: other words for a field that means something else here, its default among them.
+    """
     wanted = list(Settings.model_fields) if only is None else list(only)
     groups: dict[str, Any] = {}
     for name in wanted:
@@ -49,7 +52,7 @@ def add_flags(parser: argparse.ArgumentParser, only: Iterable[str] | None = None
         title = str(extra["group"]) if isinstance(extra, dict) and "group" in extra else "Other"
         group = groups.setdefault(title, None) or parser.add_argument_group(title)
         groups[title] = group
-        words: dict[str, Any] = {"dest": name, "default": argparse.SUPPRESS, "help": _help(name, field)}
+        words: dict[str, Any] = {"dest": name, "default": argparse.SUPPRESS, "help": _help(name, field, described.get(name))}
         if field.annotation is bool:
             group.add_argument(flag_of(name), action=argparse.BooleanOptionalAction, **words)
         elif get_origin(field.annotation) is tuple:
@@ -96,11 +99,13 @@ def _metavar(field: FieldInfo) -> str:
     return {int: "N", float: "X", Path: "FOLDER", SecretStr: "SECRET"}.get(kind, "TEXT")
 
 
-def _help(name: str, field: FieldInfo) -> str:
+def _help(name: str, field: FieldInfo, described: str | None = None) -> str:
     told = [variable_of(name)]
-    if "Default:" not in str(field.description):  # the words may say more than the value: it can depend on other flags
+    if described is None and "Default:" not in str(
+        field.description
+    ):  # the words may say more: it can depend on other flags
         told.insert(0, f"default: {_shown(field.default)}")
-    return f"{field.description} [{', '.join(told)}]".replace("%", "%%")
+    return f"{described or field.description} [{', '.join(told)}]".replace("%", "%%")
 
 
 def _shown(default: Any) -> str:

@@ -112,7 +112,7 @@ def _main(given: argparse.Namespace) -> int:
             raise Failure("qa.suite_or_requests", known=", ".join(SHIPPED))
         _require_fitting(given)
         if not given.limit_s > 0:
-            raise Failure("parameters.field", field="--limit-s", value=given.limit_s, problem="must be more than 0")
+            raise Failure("parameters.above", field="--limit-s", value=given.limit_s, limit=0)
         if given.requests is not None:
             from kimi_demo.qa_requests import run_requests
 

@@ -45,4 +45,6 @@ def test_addresses_that_lead_nowhere(url: str, code: int, capsys: pytest.Capture
 
 def test_a_time_limit_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", "--timeout-s", "0"]) == 2
-    assert "--timeout-s" in capsys.readouterr().err
+    assert "--timeout-s cannot be 0" in capsys.readouterr().err
+    assert cli.main(["check", "--timeout-s", "100000"]) == 2
+    assert "at most 86400" in capsys.readouterr().err

@@ -68,11 +68,24 @@ def test_what_is_refused_ends_with_1_and_says_what_to_do(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [(("--model", "nothing"), "nothing"), (("--model", "../x"), "../x"), ((*MODEL, "--workers", "0"), "--workers")]
+    ("arguments", "said"),
+    [
+        (("--model", "nothing"), "nothing"),
+        (("--model", "../x"), "../x"),
+        ((*MODEL, "--workers", "0"), "--workers"),
+        ((*MODEL, "--workers", "65"), "at most 64"),
+    ],
 )
 def test_bad_input_ends_with_2(arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["download", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_help_names_the_model_that_is_downloaded_without_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["download", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "--model TEXT Hub id of the model. Default: moonshotai/Kimi-K2.5. [KIMI_DEMO_MODEL]" in printed
 
 
 def local_hub_root() -> Path:

@@ -11,9 +11,6 @@ from kimi_demo.qa.report import Report
 
 CALLS = "tool_calls"
 
-ACCEPTABLE_F1 = 0.73
-"""Moonshot's own API against itself scored 75.81 to 76 % with K2-thinking; 73 % is taken for acceptable. For K2.5 none is published."""
-
 
 @dataclass(frozen=True)
 class Trigger:

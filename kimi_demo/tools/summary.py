@@ -31,11 +31,6 @@ class RoundSummary:
     calls: list[CallSummary]
 
 
-def summaries(entries: Iterable[Timed]) -> list[RoundSummary]:
-    """The rounds of a run, in order."""
-    return [_round(reply) for reply in rounds(entries)]
-
-
 def summary(entries: Iterable[Timed]) -> dict[str, Any]:
     """{"rounds": [{reasoning, calls: [{id, name, arguments, result, error}]}], "answer"}; the answer is the last round's text."""
     replies = rounds(entries)
