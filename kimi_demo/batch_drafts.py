@@ -4,6 +4,8 @@ import asyncio
 import re
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
@@ -37,7 +39,7 @@ _FORGOTTEN_S = 24 * 3600.0
 class Draft:
     """name: as its owner knows it, "" for typed prompts; size: bytes that it will have; received: of them.
 
-    begun: monotonic seconds.
+    begun: monotonic seconds. becoming: whether a batch is being made of it.
     """
 
     token: str
@@ -47,6 +49,7 @@ class Draft:
     options: Options
     received: int = 0
     begun: float = field(default_factory=time.monotonic)
+    becoming: bool = False
     surveyed: dict[Options, tuple[Source, Survey]] = field(default_factory=dict)
 
     @property
@@ -103,6 +106,23 @@ class Drafts:
         if draft is None or draft.token != token:
             raise Failure("batch_page.no_draft")
         return draft
+
+    @contextmanager
+    def becoming(self, owner: str, token: str) -> Iterator[Draft]:
+        """The visitor's file, while a batch is made of it: a second click meanwhile makes no second one. Where that fails it stays.
+
+        Raises Failure: batch_page.no_draft, batch_page.draft_taken.
+        """
+        draft = self.get(owner, token)
+        if draft.becoming:
+            raise Failure("batch_page.draft_taken")
+        draft.becoming = True
+        try:
+            yield draft
+        except Failure as failure:
+            raise renamed(failure, draft.name) from failure
+        finally:
+            draft.becoming = False
 
     async def begin(self, owner: str, name: str, size: int) -> Draft:
         """A file of `size` bytes is coming. Raises Failure: batch_page.too_large, batches.empty, batches.disk_full, batches.unwritable."""

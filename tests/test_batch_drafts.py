@@ -1,7 +1,10 @@
 """A file on its way to a batch: pieces, what it is taken for, what is said of it before anything runs."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -9,6 +12,7 @@ from kimi_demo.batch_drafts import Draft, columns_of
 from kimi_demo.batch_engines import Counting
 from kimi_demo.batches.reading import Options
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.ui.batch_tab import _started
 from tests.batch_bench import ASKED, ME, OTHER, Bench, Words
 
 
@@ -117,3 +121,24 @@ async def test_rows_that_cannot_run_are_known_by_line(tmp_path: Path) -> None:
     assert refused.value.params == {"count": "3", "line": "2"}
     entry = await bench.until(await bench.batches.start(ME, draft, replace(ASKED, skip=True)), "done")
     assert [answer for _, answer in await bench.rows(entry)] == ["You said: fine", "You said: fine too"]
+
+
+async def test_three_clicks_make_one_batch(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    draft = await sent(bench, "a.txt", b"one\ntwo\n")
+    services: Any = SimpleNamespace(batches=bench.batches)
+    told = await asyncio.gather(*(_started(services, ME, draft.token, "", ASKED) for _ in range(3)), return_exceptions=True)
+    assert [failure.code for failure in told if isinstance(failure, Failure)] == ["batch_page.draft_taken"] * 2
+    (entry,) = await bench.batches.all_of(ME)
+    await bench.until(entry, "done")
+    assert bench.drafts.of(ME) is None
+
+
+async def test_a_file_that_made_no_batch_stays(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, max_batch_rows=1)
+    draft = await sent(bench, "a.txt", b"one\ntwo\n")
+    services: Any = SimpleNamespace(batches=bench.batches)
+    for _ in range(2):
+        with pytest.raises(Failure, match="too_many_rows"):
+            await _started(services, ME, draft.token, "", ASKED)
+    assert bench.drafts.get(ME, draft.token) is draft

@@ -99,7 +99,7 @@ class Finished:
             return {"all": len(self._at)} | {name: sum(1 for flags in self._flags if flags & bit) for name, bit in _BITS.items()}
 
     def found(self, sight: Sight) -> Sequence[int]:
-        """Positions (in order of finishing) of the rows that are wanted, in the order wanted."""
+        """Positions (in order of finishing) of the rows that are wanted, in the order wanted. Raises Failure("batches.unreadable")."""
         with self._lock:
             positions: Sequence[int] = range(len(self._at))
             if sight.search.strip():
@@ -151,12 +151,20 @@ class Finished:
     def _searched(self, text: str) -> Sequence[int]:
         """Looks only at rows that were not there when the same was last searched for."""
         known = self._searches.pop(text, None) or _Search(0, array("l"))
-        with self.path.open("rb") as file:
-            for at in range(known.seen, len(self._at)):
-                result = _line_at(file, self._at[at])
-                if any(text in part.casefold() for part in (result.prompt, result.answer, result.reasoning or "")):
-                    known.at.append(at)
+        if known.seen == len(self._at):
+            return self._kept(text, known)  # there may be no file yet
+        try:
+            with self.path.open("rb") as file:
+                for at in range(known.seen, len(self._at)):
+                    result = _line_at(file, self._at[at])
+                    if any(text in part.casefold() for part in (result.prompt, result.answer, result.reasoning or "")):
+                        known.at.append(at)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
         known.seen = len(self._at)
+        return self._kept(text, known)
+
+    def _kept(self, text: str, known: _Search) -> Sequence[int]:
         self._searches[text] = known
         while len(self._searches) > _MOST_SEARCHES:
             self._searches.popitem(last=False)

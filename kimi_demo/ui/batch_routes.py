@@ -92,7 +92,10 @@ def add_batch_routes(app: FastAPI, services: Services) -> None:
                 "counts": counts,
             }
 
-        return JSONResponse(await asyncio.to_thread(_whole, window), headers=NO_STORE)
+        try:
+            return JSONResponse(await asyncio.to_thread(_whole, window), headers=NO_STORE)
+        except Failure:  # the batch was deleted while it was read; where its file lay is nothing for a visitor
+            return gone(Failure("batch_page.unknown"))
 
     @app.get("/kimi/batches/{batch}/row/{index}")
     async def row(request: Request, batch: str, index: int) -> Response:

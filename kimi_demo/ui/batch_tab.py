@@ -107,8 +107,10 @@ async def _started(services: Services, owner: str, token: str, prompts: str, ask
     """A batch out of the file that the tab shows, or out of typed prompts. Raises Failure."""
     batches = services.batches
     if token:
-        await batches.start(owner, batches.drafts.get(owner, token), asked)
-        await batches.drafts.remove(owner)
+        with batches.drafts.becoming(owner, token) as draft:
+            await batches.start(owner, draft, asked)
+            if batches.drafts.of(owner) is draft:  # and not another that was chosen meanwhile
+                await batches.drafts.remove(owner)
         return
     draft = await batches.drafts.typed(owner, prompts)
     try:

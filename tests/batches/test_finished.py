@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from kimi_demo.batches.finished import Finished, Sight
 from kimi_demo.batches.results import Result
+from kimi_demo.dialect.failure import Failure
 
 
 def result(index: int, answer: str = "yes", **more: object) -> Result:
@@ -83,3 +86,11 @@ def test_before_the_first_row_there_is_nothing_and_no_file(tmp_path: Path) -> No
     table = Finished(tmp_path / "none.jsonl")
     table.update()
     assert len(table) == 0 and table.read(table.found(Sight())) == [] and list(table.in_file_order()) == []
+    assert list(table.found(Sight(search="x"))) == []
+
+
+def test_a_file_that_went_while_it_was_searched_is_said(tmp_path: Path) -> None:
+    table = written(tmp_path, result(0))
+    table.path.unlink()
+    with pytest.raises(Failure, match="batches.unreadable"):
+        table.found(Sight(search="yes"))
