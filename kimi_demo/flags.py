@@ -101,9 +101,7 @@ def _metavar(field: FieldInfo) -> str:
 
 def _help(name: str, field: FieldInfo, described: str | None = None) -> str:
     told = [variable_of(name)]
-    if described is None and "Default:" not in str(
-        field.description
-    ):  # the words may say more: it can depend on other flags
+    if described is None and "Default:" not in str(field.description):  # the words may say more: it can depend on other flags
         told.insert(0, f"default: {_shown(field.default)}")
     return f"{described or field.description} [{', '.join(told)}]".replace("%", "%%")
 
