@@ -9,12 +9,15 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from kimi_demo.command_endpoint import command_endpoint
+from kimi_demo.command_runs import keep_run
 from kimi_demo.dialect.conversation import user
-from kimi_demo.dialect.events import Event, Timed
+from kimi_demo.dialect.events import Asked, Event, Timed
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.room import fit
 from kimi_demo.flags import add_flags, settings_from
 from kimi_demo.mcp_target import mcp_targets
+from kimi_demo.runs.store import STORE
 from kimi_demo.settings import Settings
 from kimi_demo.tools.guide import GUIDE_TOOLS
 from kimi_demo.tools.rounds import converse
@@ -101,8 +104,10 @@ class _Command:
                 )
             except Failure as failure:
                 self._failed(failure)
+                self._keep(question, chosen, failure)
                 return FAILED
             self._console.end()
+            self._keep(question, chosen)
             if self._given.json:
                 self._console.json(summary(self._entries))
             return DONE
@@ -110,6 +115,14 @@ class _Command:
     def _emit(self, event: Event) -> None:
         self._entries.append(Timed(time.monotonic() - self._began, event))
         self._console.event(event)
+
+    def _keep(self, question: str, chosen: Sampling, failure: Failure | None = None) -> None:
+        """Beside the page's runs. That it cannot be kept is said, and changes nothing about what was answered."""
+        asked = Asked(question, {**chosen.model_dump(exclude_none=True), "thinking": True})
+        try:
+            keep_run(self._settings.data / STORE, "tools", asked, self._entries, failure)
+        except Failure as trouble:
+            self._console.failure(trouble)
 
     def _failed(self, failure: Failure) -> None:
         """What came until then is not lost: the object says it, and has the failure beside it."""

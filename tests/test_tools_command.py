@@ -12,9 +12,14 @@ from typing import Any
 import pytest
 
 from kimi_demo import cli
-from kimi_demo.dialect.events import Phase
+from kimi_demo.command_runs import OWNER
+from kimi_demo.dialect.events import Asked, Ended, Failed, Phase, Timed
+from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.server_note import NotedServer, ServerNote
+from kimi_demo.runs.run import Run
+from kimi_demo.runs.store import STORE, Store
 from kimi_demo.tools.guide import GUIDE_TOOLS
+from kimi_demo.tools.summary import summary
 from kimi_demo.tools_console import ToolsConsole
 from kimi_demo.ui.texts import texts
 from tests import scripted_server
@@ -69,6 +74,49 @@ def test_for_a_person(server: Scripted, tmp_path: Path, capsys: pytest.CaptureFi
         *("Round 1", "I will use the tool.", '→ add {"a": 17, "b": 25}', "← add: 42"),
         *("Round 2", "The tool has answered.", "The result: 42"),
     ]
+
+
+def kept(tmp_path: Path) -> list[Run]:
+    """What the commands left in the store that the page uses."""
+    store = Store(tmp_path / STORE)
+    runs = [store.load(run_id, OWNER) for run_id in store.ids(OWNER)]
+    store.close()
+    return [run for run in runs if run is not None]
+
+
+def test_the_run_is_kept_beside_those_of_a_page_that_is_open(server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = Store(tmp_path / STORE)
+    going = Run(owner="a" * 32, kind="chat", title="t", entries=[Timed(0.0, Asked("still going"))])
+    page.add(going)
+    page.write(going.id, going.entries[0])
+    page.flush()
+    assert ran(capsys, tmp_path, "What is 17 + 25? [[one_call]]", "--base-url", server.base_url)[0] == 0
+    page.write(going.id, Timed(1.0, Ended("done")))
+    page.close()
+
+    (run,) = kept(tmp_path)
+    assert (run.kind, run.state, run.title) == ("tools", "done", "What is 17 + 25? [[one_call]]")
+    assert run.asked is not None and run.asked.parameters["temperature"] == 0.01
+    assert summary(run.entries) == ONE_CALL
+    store = Store(tmp_path / STORE)
+    finished = store.load(going.id, "a" * 32)
+    store.close()
+    assert finished is not None and [item.event for item in finished.entries] == [Asked("still going"), Ended("done")]
+
+
+def test_a_run_that_failed_is_kept_with_what_it_had(server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, told = ran(capsys, tmp_path, "x [[dies]]", "--base-url", server.base_url)
+    (run,) = kept(tmp_path)
+    assert (code, run.state) == (1, "failed")
+    (failed,) = [item.event for item in run.entries if isinstance(item.event, Failed)]
+    assert texts().sentence(Failure(failed.code, **failed.params)) in told
+
+
+def test_an_answer_is_not_lost_where_nothing_can_be_kept(server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / STORE).write_text("no database" * 100)
+    code, out, told = ran(capsys, tmp_path, "What is 17 + 25? [[one_call]]", "--json", "--base-url", server.base_url)
+    assert (code, json.loads(out)) == (0, ONE_CALL)
+    assert STORE in told
 
 
 def test_which_tools_and_how(server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

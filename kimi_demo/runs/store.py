@@ -21,6 +21,9 @@ from kimi_demo.runs.tree import Node
 
 log = logging.getLogger(__name__)
 
+STORE = "runs.sqlite3"
+"""Its name in the data folder."""
+
 COMMIT_EVERY_S = 0.4
 MOST_WAITING_EVENTS = 500_000
 
@@ -43,6 +46,8 @@ class _Waiting:
 class Store:
     """Opens (or makes, or migrates) the file; runs that were going when the last application died get `Ended("interrupted")`.
 
+    alone: False for a program beside the application: a run without an end may be going on there, and stays as it is.
+
     Events are on disk at most a second after `write`, `Ended` at once; a process that is killed loses no more than that.
     When writing fails (a full disk), runs go on in memory, `trouble` says why, and writing is tried again until it works.
     `load` and `ids` may be called from any thread, several at once.
@@ -50,7 +55,9 @@ class Store:
     Raises Failure: store.newer (found, known), store.foreign, store.corrupt (path, error), store.unusable (path, error).
     """
 
-    def __init__(self, path: Path, *, commit_every: float = COMMIT_EVERY_S, migrations: Sequence[str] = MIGRATIONS) -> None:
+    def __init__(
+        self, path: Path, *, alone: bool = True, commit_every: float = COMMIT_EVERY_S, migrations: Sequence[str] = MIGRATIONS
+    ) -> None:
         self._path = path
         self._commit_every = commit_every
         self._waiting = _Waiting()
@@ -62,7 +69,7 @@ class Store:
         self._closing = False
         self._writing = threading.Lock()  # held over a commit
         self._trouble: Failure | None = None
-        self._connection = self._open(migrations)
+        self._connection = self._open(migrations, alone)
         self._thread = threading.Thread(target=self._write_until_closed, name="run store", daemon=True)
         self._thread.start()
 
@@ -269,7 +276,7 @@ class Store:
 
     # The file
 
-    def _open(self, migrations: Sequence[str]) -> sqlite3.Connection:
+    def _open(self, migrations: Sequence[str], alone: bool) -> sqlite3.Connection:
         with self._told_as_failure():
             connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
             try:
@@ -279,7 +286,8 @@ class Store:
                 connection.execute("PRAGMA synchronous = NORMAL")
                 connection.execute("PRAGMA foreign_keys = ON")
                 connection.execute("PRAGMA secure_delete = ON")  # what a person deletes is gone from the file, too
-                self._mark_interrupted(connection)
+                if alone:
+                    self._mark_interrupted(connection)
             except BaseException:
                 connection.close()
                 raise

@@ -27,7 +27,7 @@ from kimi_demo.mcp_target import mcp_targets
 from kimi_demo.runs.images import Images
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
-from kimi_demo.runs.store import Store
+from kimi_demo.runs.store import STORE, Store
 from kimi_demo.server_control import ServerControl
 from kimi_demo.settings import Settings
 from kimi_demo.tasks import chat
@@ -72,7 +72,7 @@ class Application:
 async def build(settings: Settings, access: Access) -> Application:
     """The whole application; the chat engine begins to start. Raises Failure of the store (an unreadable or newer database)."""
     words = texts(settings.language)
-    store = await asyncio.to_thread(Store, settings.data / "runs.sqlite3")
+    store = await asyncio.to_thread(Store, settings.data / STORE)
     registry = Registry(store, settings.max_runs_at_once)
     folder, lease, guardian = ModelFolder(settings), Lease(shared=settings.rehearsal or settings.base_url is not None), Guardian()
 
