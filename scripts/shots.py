@@ -48,11 +48,18 @@ async def batch(page: DemoPage) -> None:
     await page.at("article.batch").evaluate("box => box.scrollIntoView()")
 
 
+async def server(page: DemoPage) -> None:
+    """What the server is and can do, as the operator sees it."""
+    await page.tab("Server")
+    await expect(page.at("#srv-head .srv-state")).to_have_text("ready", timeout=ENGINE_MS)
+    await expect(page.at('[data-capability="reasoning"][data-can="yes"]')).to_be_visible(timeout=ENGINE_MS)
+
+
 async def take(address: str, folder: Path) -> None:
-    """Every tab wide, dark and on a phone, into `folder`."""
+    """Every tab wide, dark and on a phone, into `folder`. address: the operator's."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=system_chromium(), args=CHROMIUM_FLAGS)
-        for name, show in {"chat": chat, "tools": tools, "batch": batch}.items():
+        for name, show in {"chat": chat, "tools": tools, "batch": batch, "server": server}.items():
             for suffix, view, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", PHONE, "light")):
                 page = await DemoPage.open(browser, address, viewport=view, color_scheme=scheme)
                 await show(page)
@@ -73,7 +80,7 @@ def main() -> None:
         if built.is_dir():
             (Path(data) / "rehearsal").symlink_to(built)
         with running(Path(data)) as demo:
-            asyncio.run(take(demo.address, folder))
+            asyncio.run(take(demo.operator, folder))
 
 
 if __name__ == "__main__":
