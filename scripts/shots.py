@@ -28,7 +28,7 @@ async def chat(page: DemoPage) -> None:
     """A finished turn, its thought opened."""
     await page.ask("chat", "Why is the sky blue?")
     await expect(page.run("chat")).to_have_attribute("data-whole", "1", timeout=ENGINE_MS)
-    await page.run("chat").locator("summary").click()
+    await page.run("chat").locator("summary").first.click()
 
 
 async def tools(page: DemoPage) -> None:
