@@ -222,12 +222,12 @@ class ScriptedApp:
             await asyncio.wait((sending, watching), return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.scripted.running -= 1
-            recorded.ended_at = time.monotonic()
-            if not sending.done():
-                recorded.aborted_at = recorded.ended_at
-                with self.scripted.changed:
+            with self.scripted.changed:
+                recorded.ended_at = time.monotonic()
+                if not sending.done():
+                    recorded.aborted_at = recorded.ended_at
                     self.scripted.aborts.append(recorded)
-                    self.scripted.changed.notify_all()
+                self.scripted.changed.notify_all()
             sending.cancel()
             watching.cancel()
             await asyncio.gather(sending, watching, return_exceptions=True)
