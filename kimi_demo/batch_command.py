@@ -22,27 +22,13 @@ from kimi_demo.batches.running import BatchRun
 from kimi_demo.batches.writing import ENDINGS, OutFormat, beside, written
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
-from kimi_demo.flags import add_flags, settings_from
+from kimi_demo.flags import ATTACHING, LOADING, add_flags, settings_from
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import texts
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-_SETTINGS = (
-    "model",
-    "model_source",
-    "tensor_parallel_size",
-    "max_model_len",
-    "gpu_memory_utilization",
-    "cpu_kv_cache_gb",
-    "vllm_args",
-    "base_url",
-    "api_key",
-    "endpoint_kind",
-    "connect_timeout_s",
-    "data",
-    "language",
-)
+_SETTINGS = (*LOADING, *ATTACHING, "data", "language")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

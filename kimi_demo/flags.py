@@ -12,6 +12,12 @@ from pydantic_settings import SettingsError
 
 from kimi_demo.settings import Settings
 
+LOADING = ("model", "model_source", "tensor_parallel_size", "max_model_len", "gpu_memory_utilization", "cpu_kv_cache_gb", "vllm_args")
+"""Settings that say which model is loaded, and how."""
+
+ATTACHING = ("base_url", "api_key", "endpoint_kind", "connect_timeout_s")
+"""Settings that say which server answers instead."""
+
 # argparse takes a value that begins with a dash for another flag; these take theirs as it comes.
 _VERBATIM = frozenset({"vllm_args"})
 

@@ -19,16 +19,13 @@ from kimi_demo.engines.plan.model import PlannedModel, find_model
 from kimi_demo.engines.plan.remark import Remark
 from kimi_demo.engines.plan.report import NodeLine, PlanReport, report
 from kimi_demo.engines.plan.surroundings import surroundings
-from kimi_demo.flags import add_flags, settings_from
+from kimi_demo.flags import LOADING, add_flags, settings_from
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import Texts, texts
 
 FITS, DOES_NOT, BAD_INPUT = 0, 1, 2
 
-_SETTINGS = (
-    *("model", "model_source", "tensor_parallel_size", "max_model_len", "gpu_memory_utilization", "cpu_kv_cache_gb", "vllm_args"),
-    *("data", "language"),
-)
+_SETTINGS = (*LOADING, "data", "language")
 _LARGEST_GB = 10_000.0
 
 

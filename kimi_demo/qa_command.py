@@ -13,7 +13,7 @@ from kimi_demo.command_endpoint import Found, command_endpoint
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import PRESETS
 from kimi_demo.engines.endpoint import Endpoint
-from kimi_demo.flags import add_flags, settings_from
+from kimi_demo.flags import ATTACHING, LOADING, add_flags, settings_from
 from kimi_demo.qa.case import Overrides, Suite, told
 from kimi_demo.qa.comparing import Comparison, compare
 from kimi_demo.qa.files import require_writable, write_whole
@@ -32,21 +32,7 @@ AGAINST_KEY = "KIMI_DEMO_AGAINST_API_KEY"
 _REPORTS = ("json", "html", "junit", "markdown")
 _SUITE_ONLY = ("only", "repeats", "preset", "judge", "html", "junit", "markdown", "baseline", "against", "against_mode", "against_preset")
 _REQUESTS_ONLY = ("output", "resume", "reference", "body")
-_SETTINGS = (
-    "model",
-    "model_source",
-    "tensor_parallel_size",
-    "max_model_len",
-    "gpu_memory_utilization",
-    "cpu_kv_cache_gb",
-    "vllm_args",
-    "base_url",
-    "api_key",
-    "endpoint_kind",
-    "connect_timeout_s",
-    "data",
-    "language",
-)
+_SETTINGS = (*LOADING, *ATTACHING, "data", "language")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -12,7 +12,7 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.launch_shown import KEY_VARIABLE, curls
 from kimi_demo.engines.plan.surroundings import port_taken
-from kimi_demo.flags import add_flags, settings_from
+from kimi_demo.flags import LOADING, add_flags, settings_from
 from kimi_demo.interrupts import INTERRUPTED, cancel_on_signals
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import texts
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from kimi_demo.engines.server import Server
 
 DEFAULT_PORT = 8000
-_SETTINGS = (
-    *("model", "model_source", "tensor_parallel_size", "max_model_len", "gpu_memory_utilization", "cpu_kv_cache_gb"),
-    *("server_port", "server_api_key", "vllm_args", "data", "language"),
-)
+_SETTINGS = (*LOADING, "server_port", "server_api_key", "data", "language")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

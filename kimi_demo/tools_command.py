@@ -15,7 +15,7 @@ from kimi_demo.dialect.events import Asked, Event, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.room import fit
-from kimi_demo.flags import add_flags, settings_from
+from kimi_demo.flags import ATTACHING, LOADING, add_flags, settings_from
 from kimi_demo.mcp_target import mcp_targets
 from kimi_demo.runs.store import STORE
 from kimi_demo.settings import Settings
@@ -31,10 +31,7 @@ from kimi_demo.ui.texts import texts
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-_SETTINGS = (
-    *("model", "model_source", "tensor_parallel_size", "max_model_len", "gpu_memory_utilization", "cpu_kv_cache_gb", "vllm_args"),
-    *("base_url", "api_key", "endpoint_kind", "connect_timeout_s", "mcp", "data", "language", "max_prompt_chars", "max_rounds"),
-)
+_SETTINGS = (*LOADING, *ATTACHING, "mcp", "data", "language", "max_prompt_chars", "max_rounds")
 _CHOICES = ("auto", "none", "required")
 
 

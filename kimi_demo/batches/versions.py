@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 from kimi_demo.batches.indices import Indices
@@ -25,17 +24,6 @@ def select(results: Iterable[Result], which: Which) -> Indices:
         if which == "all" or (failed and which in ("failed", "unfinished")) or (cut and which in ("cut_off", "unfinished")):
             chosen.add(result.index)
     return chosen
-
-
-def next_version(path: Path) -> Path:
-    """A name beside `path` that is free: "out.v2.jsonl" after "out.jsonl", then "out.v3.jsonl"."""
-    stem, _, number = path.stem.rpartition(".v")
-    if not stem or not number.isdecimal():
-        stem = path.stem
-    version = 2
-    while (candidate := path.with_name(f"{stem}.v{version}{path.suffix}")).exists():
-        version += 1
-    return candidate
 
 
 def manifest_of(

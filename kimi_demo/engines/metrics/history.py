@@ -1,7 +1,6 @@
 """The last minutes of a server's metrics: a ring of readings, and what is derived from two of them."""
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
@@ -103,12 +102,6 @@ def restarted(earlier: Reading, later: Reading) -> bool:
     """Whether a counter went back."""
     pairs = ((earlier.prompt_tokens, later.prompt_tokens), (earlier.generation_tokens, later.generation_tokens))
     return any(old is not None and new is not None and new < old for old, new in pairs)
-
-
-def series(moments: Iterable[Moment], name: str) -> list[tuple[float, float]]:
-    """(when, value) of a gauge of `Reading`, where it was known."""
-    found = [(moment.at, getattr(moment.reading, name)) for moment in moments]
-    return [(at, value) for at, value in found if value is not None]
 
 
 def _grown(old: float | None, new: float | None) -> float | None:

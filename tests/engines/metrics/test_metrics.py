@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.engines.metrics.history import History, Moment, percentile, rates, series
+from kimi_demo.engines.metrics.history import History, Moment, percentile, rates
 from kimi_demo.engines.metrics.reading import Reading, read_metrics
 
 TEXT = """\
@@ -101,7 +101,7 @@ def test_a_history_forgets_what_is_old_and_what_was_before_a_restart() -> None:
     assert [moment.at for moment in history.moments] == [3.0, 4.0, 5.0, 6.0, 7.0]
     history.add(15.0, Reading(generation_tokens=900.0))
     assert [moment.at for moment in history.moments] == [5.0, 6.0, 7.0, 15.0]
-    assert [value for _, value in series(history.moments, "running")] == [1.0, 1.0, 1.0]
+    assert [moment.reading.running for moment in history.moments if moment.reading.running is not None] == [1.0, 1.0, 1.0]
     history.add(16.0, Reading(generation_tokens=3.0))
     assert len(history.moments) == 1 and history.rates(5) is None
 
