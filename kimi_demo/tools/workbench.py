@@ -38,11 +38,12 @@ class Listed:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a conversation is to be started with. names: of the tools that are on, in order; choice: as in ChatRequest."""
+    """What a conversation is to be started with. names: of the tools that are on, in order; choice: as in ChatRequest; parallel, approve: as in Bench."""
 
     names: tuple[str, ...]
     choice: str | dict[str, Any] | None
     parallel: bool
+    approve: bool
 
 
 @dataclass(frozen=True)
@@ -113,11 +114,11 @@ class Workbench:
         if kind == "tool":
             if name not in names:
                 raise Failure("tool_choice.off", name=name)
-            return Chosen(names, {"type": "function", "function": {"name": name}}, bench.parallel)
+            return Chosen(names, {"type": "function", "function": {"name": name}}, bench.parallel, bench.approve)
         if kind == "required" and not names:
             raise Failure("tool_choice.nothing")
         # auto is what servers do by themselves: it is not sent
-        return Chosen(names, None if kind == "auto" or not names else kind, bench.parallel)
+        return Chosen(names, None if kind == "auto" or not names else kind, bench.parallel, bench.approve)
 
     async def switch(self, owner: str, name: str, on: bool) -> None:
         """Raises Failure("own_tools.unknown")."""
@@ -134,6 +135,9 @@ class Workbench:
 
     async def allow_parallel(self, owner: str, parallel: bool) -> None:
         await self._benches.change(owner, lambda bench: bench.model_copy(update={"parallel": parallel}))
+
+    async def require_leave(self, owner: str, approve: bool) -> None:
+        await self._benches.change(owner, lambda bench: bench.model_copy(update={"approve": approve}))
 
     async def save(self, owner: str, draft: OwnTool, was: str | None = None) -> OwnTool:
         """Keeps a new tool, or changes the one named `was`. Raises what `own.checked` raises, own_tools.too_many (limit), .unknown."""

@@ -26,7 +26,7 @@ class Choice(Given):
     choice: str = Field(max_length=200)
 
 
-class Parallel(Given):
+class Switch(Given):
     on: bool
 
 
@@ -50,7 +50,7 @@ def add_bench(app: FastAPI, services: Services) -> None:
 
     @app.get("/kimi/tools")
     async def picker(request: Request) -> Response:
-        """{"summary", "html", "settled"}: settled is false while an MCP server is being connected."""
+        """{"summary", "html", "approve", "settled"}: approve is None where it is not known; settled is false while an MCP server is being connected."""
         owner = owner_of(request)
         workbench.start()
         servers = [ServerShown(server.name, server.state, server.why) for server in workbench.servers]
@@ -58,9 +58,10 @@ def add_bench(app: FastAPI, services: Services) -> None:
         try:
             rows, bench = workbench.listed(owner), workbench.bench(owner)
         except Failure as failure:
-            return JSONResponse({"summary": "", "html": services.notice(failure), "settled": True}, headers=NO_STORE)
+            return JSONResponse({"summary": "", "html": services.notice(failure), "approve": None, "settled": True}, headers=NO_STORE)
         html = picker_html(rows, bench, servers, texts, parallel_known=server_kind(services) != "moonshot")
-        return JSONResponse({"summary": summary_html(rows, bench, texts), "html": html, "settled": settled}, headers=NO_STORE)
+        told = {"summary": summary_html(rows, bench, texts), "html": html, "approve": bench.approve, "settled": settled}
+        return JSONResponse(told, headers=NO_STORE)
 
     @app.get("/kimi/tools/own")
     async def own(request: Request, name: str) -> Response:
@@ -117,8 +118,11 @@ def add_bench(app: FastAPI, services: Services) -> None:
     async def choose(request: Request, given: Choice) -> None:
         await workbench.choose(owner_of(request), given.choice)
 
-    async def parallel(request: Request, given: Parallel) -> None:
+    async def parallel(request: Request, given: Switch) -> None:
         await workbench.allow_parallel(owner_of(request), given.on)
+
+    async def approve(request: Request, given: Switch) -> None:
+        await workbench.require_leave(owner_of(request), given.on)
 
     async def delete(request: Request, given: Named) -> dict[str, Any]:
         """Gives the tool back, so that the browser can offer to undo it."""
@@ -129,7 +133,8 @@ def add_bench(app: FastAPI, services: Services) -> None:
 
     add_act(app, services, "bench_switch", Switched, switch)
     add_act(app, services, "bench_choose", Choice, choose)
-    add_act(app, services, "bench_parallel", Parallel, parallel)
+    add_act(app, services, "bench_parallel", Switch, parallel)
+    add_act(app, services, "bench_approve", Switch, approve)
     add_act(app, services, "bench_delete", Named, delete)
 
     def _told(failure: Failure, status: int, **more: str) -> JSONResponse:

@@ -34,8 +34,9 @@ def wire(
     settings: list[gr.components.Component],
     start: Callable[..., Awaitable[None]],
     keep_text: bool = False,
+    js: str | None = None,
 ) -> None:
-    """Send (and Enter) calls start(request, group, text, *settings); what it raises is shown in `notice` and the text stays.
+    """Send (and Enter) calls start(request, group, text, *settings); what it raises is shown in `notice` and the text stays. js: makes the handler's values of the inputs' in the browser.
 
     None of these handlers waits for a model: they return at once, and the page follows the run by itself.
     """
@@ -62,7 +63,7 @@ def wire(
 
     follow = f"() => window.kimi.follow('{kind}')"
     triggers = [send.click] if keep_text else [send.click, field.submit]
-    gr.on(triggers, on_send, [field, *settings], [field, notice], **QUICK).then(fn=None, js=follow)
+    gr.on(triggers, on_send, [field, *settings], [field, notice], js=js, **QUICK).then(fn=None, js=follow)
     stop.click(on_stop, None, None, **QUICK)
     if clear is not None:
         clear.click(on_clear, None, notice, **QUICK).then(fn=None, js=follow)

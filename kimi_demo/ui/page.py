@@ -22,7 +22,7 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab(texts.say("chat.tab"), id="chat", elem_id="tab-chat"):
                 chat_tab.build(services, blocks)
             with gr.Tab(texts.say("tools.tab"), id="tools", elem_id="tab-tools"):
-                tools_tab.build(services, blocks)
+                tools_tab.build(services)
             with gr.Tab(texts.say("batch.tab"), id="batch", elem_id="tab-batch"):
                 batch_tab.build(services)
             with gr.Tab(texts.say("server_page.tab"), id="server", elem_id="tab-server"):

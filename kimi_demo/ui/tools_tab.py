@@ -11,7 +11,7 @@ from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.tool_editor import editor_html
 
 
-def build(services: Services, blocks: gr.Blocks) -> None:
+def build(services: Services) -> None:
     texts = services.texts
     gr.HTML(_bench(texts), elem_id="tools-offered", apply_default_css=False)
     live_box("tools", texts.say("tools.label"))
@@ -31,7 +31,7 @@ def build(services: Services, blocks: gr.Blocks) -> None:
         stop = gr.Button(texts.say("page.stop"), variant="stop", scale=0, elem_id="tools-stop")
     with gr.Row(elem_classes="options"):
         gr.HTML(_views(texts), elem_id="tools-view", apply_default_css=False)
-        approve = gr.Checkbox(False, label=texts.say("tools.approve"), elem_id="tools-approve", container=False)
+        gr.HTML(_approve(texts), elem_id="tools-approve", apply_default_css=False)
         clear = gr.Button(texts.say("tools.clear"), size="sm", scale=0, elem_id="tools-clear")
         gr.HTML(f'<span class="fine">{escape(texts.say("tools.preset"))}</span>', elem_classes="grow", apply_default_css=False)
 
@@ -40,16 +40,16 @@ def build(services: Services, blocks: gr.Blocks) -> None:
         use = await services.tool_use(owner, approve=approve is True)
         services.start_tools(owner, group, question, sampling("tools"), use=use)
 
-    _remember(approve, blocks)
-    wire(services, "tools", field=field, send=run, stop=stop, clear=clear, notice=notice, settings=[approve], start=start)
+    leave = gr.Checkbox(visible=False)  # its value is read from the box that the visitor sees
+    wire(services, "tools", field=field, send=run, stop=stop, clear=clear, notice=notice, settings=[leave], start=start, js=_LEAVE)
 
 
-def _remember(approve: gr.Checkbox, blocks: gr.Blocks) -> None:
-    """The browser keeps whether calls need leave: a reload must not let them run without."""
-    kept = gr.BrowserState(False, storage_key="kimi-demo-tools-approve", secret="kimi-demo-tools-approve")
-    approve.input(fn=None, inputs=approve, outputs=kept, js="(on) => on === true")
-    blocks.load(fn=None, inputs=[kept, approve], outputs=approve, js="(kept, on) => kept === true || on === true")
+_LEAVE = "(text) => [text, document.querySelector('[data-bench-approve]')?.checked === true]"
 
+
+def _approve(texts: Texts) -> str:
+    """Whether calls need leave. Kept on the server by assets/bench.js: after a reload they must not run without."""
+    return f'<label class="check"><input type="checkbox" data-bench-approve> {escape(texts.say("tools.approve"))}</label>'
 
 def _views(texts: Texts) -> str:
     """How much of a conversation is shown; assets/tools.js does it."""

@@ -53,6 +53,14 @@ async def test_switches_are_one_visitors_own(workbench: Workbench) -> None:
     assert (await failing(workbench.switch(OWNER, "rm", True))).code == "own_tools.unknown"
 
 
+async def test_whether_calls_need_leave_is_one_visitors_own(workbench: Workbench) -> None:
+    assert not (await workbench.chosen(OWNER)).approve
+    await workbench.require_leave(OWNER, True)
+    assert (await workbench.chosen(OWNER)).approve and not (await workbench.chosen(OTHER)).approve
+    await workbench.require_leave(OWNER, False)
+    assert not (await workbench.chosen(OWNER)).approve
+
+
 async def test_the_choice(workbench: Workbench) -> None:
     assert (await workbench.chosen(OWNER)).choice is None
     await workbench.choose(OWNER, "required")

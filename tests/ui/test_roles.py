@@ -48,7 +48,7 @@ VISITOR_ACTS = (
     *("chat_again", "chat_edit", "chat_version", "chat_take_back", "chat_bring_back", "chat_send_waiting", "chat_rename", "chat_delete"),
     *("chat_restore", "chat_system", "chat_give_more", "chat_keep_brief", "chat_continue", "chat_send", "chat_stop", "chat_unqueue"),
     *("tools_decide", "tools_again", "tools_go_on", "tools_edit", "tools_version", "tools_plain", "tools_repeat", "tools_answer"),
-    *("bench_switch", "bench_choose", "bench_parallel", "bench_delete"),
+    *("bench_switch", "bench_choose", "bench_parallel", "bench_approve", "bench_delete"),
     # go_on takes the GPUs from the chat server only for the operator, who says so (`takeover`).
     *("batch_stop", "batch_pause", "batch_resume", "batch_delete", "batch_rename", "batch_go_on", "batch_again"),
 )

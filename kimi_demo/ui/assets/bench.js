@@ -21,9 +21,11 @@
     try {
       const answer = await fetch("kimi/tools", { cache: "no-store" });
       if (!answer.ok) throw new Error(answer.status);
-      const { summary, html, settled } = await answer.json();
+      const { summary, html, approve, settled } = await answer.json();
       if (number !== asked || sending) return;
       show(box, summary, html);
+      const leave = document.querySelector("[data-bench-approve]");
+      if (leave && approve !== null) leave.checked = approve;
       if (!settled) timer = setTimeout(load, 1000);
     } catch {
       if (number === asked) timer = setTimeout(load, 3000);
@@ -72,6 +74,7 @@
     if (target.matches("[data-bench-switch]")) act("bench_switch", { name: target.dataset.benchSwitch, on: target.checked });
     else if (target.matches("[data-bench-choice]")) act("bench_choose", { choice: target.value });
     else if (target.matches("[data-bench-parallel]")) act("bench_parallel", { on: target.checked });
+    else if (target.matches("[data-bench-approve]")) act("bench_approve", { on: target.checked });
     else if (target.matches("[data-bench-import]") && target.files.length) takeIn(target);
     else if (target.name === "start" && target.closest("#tool-editor")) start(target.value);
     else if (target.name === "answering" && target.closest("#tool-editor")) answering();
