@@ -18,8 +18,8 @@ _OWNER = re.compile(r"[0-9a-f]{32}")
 
 class Bench(BaseModel):
     """own: the visitor's tools, in the order they were made. on: switches that were moved, by the tool's name; the others stand as their
-    source says. choice: "auto", "none", "required", or "tool:" and a name. parallel: whether several calls may come at once. approve: whether
-    each call needs the visitor's leave."""
+    source says. choice: "auto", "none", "required", or "tool:" and a name. parallel: whether several calls may come at once. approve:
+    whether each call needs the visitor's leave."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -38,7 +38,8 @@ class Listed:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a conversation is to be started with. names: of the tools that are on, in order; choice: as in ChatRequest; parallel, approve: as in Bench."""
+    """What a conversation is to be started with. names: of the tools that are on, in order; choice: as in ChatRequest;
+    parallel, approve: as in Bench."""
 
     names: tuple[str, ...]
     choice: str | dict[str, Any] | None

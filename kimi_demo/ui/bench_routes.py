@@ -50,7 +50,8 @@ def add_bench(app: FastAPI, services: Services) -> None:
 
     @app.get("/kimi/tools")
     async def picker(request: Request) -> Response:
-        """{"summary", "html", "approve", "settled"}: approve is None where it is not known; settled is false while an MCP server is being connected."""
+        """{"summary", "html", "approve", "settled"}: approve is None where it is not known;
+        settled is false while an MCP server is being connected."""
         owner = owner_of(request)
         workbench.start()
         servers = [ServerShown(server.name, server.state, server.why) for server in workbench.servers]

@@ -36,7 +36,8 @@ def wire(
     keep_text: bool = False,
     js: str | None = None,
 ) -> None:
-    """Send (and Enter) calls start(request, group, text, *settings); what it raises is shown in `notice` and the text stays. js: makes the handler's values of the inputs' in the browser.
+    """Send (and Enter) calls start(request, group, text, *settings); what it raises is shown in `notice` and the text stays.
+    js: makes, in the browser, the values that the handler gets.
 
     None of these handlers waits for a model: they return at once, and the page follows the run by itself.
     """

@@ -70,7 +70,10 @@ class Services:
         return self.registry.start(owner, kind, work, title=_title(message), asked=_asked(message, sampling, thinking))
 
     async def tool_use(self, owner: str, *, approve: bool = False) -> ToolUse:
-        """As the visitor has chosen. approve: what their page shows, where it is ahead of what has been kept. Raises Failure: tool_choice.off, tool_choice.nothing, own_tools.unreadable."""
+        """As the visitor has chosen. approve: what their page shows, where it is ahead of what has been kept.
+
+        Raises Failure: tool_choice.off, tool_choice.nothing, own_tools.unreadable.
+        """
         chosen = await self.workbench.chosen(owner)
         return ToolUse(chosen.names, chosen.choice, chosen.parallel, approve or chosen.approve)
 

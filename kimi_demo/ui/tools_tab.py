@@ -51,6 +51,7 @@ def _approve(texts: Texts) -> str:
     """Whether calls need leave. Kept on the server by assets/bench.js: after a reload they must not run without."""
     return f'<label class="check"><input type="checkbox" data-bench-approve> {escape(texts.say("tools.approve"))}</label>'
 
+
 def _views(texts: Texts) -> str:
     """How much of a conversation is shown; assets/tools.js does it."""
     buttons = "".join(
