@@ -106,8 +106,8 @@ def build(
 
     # Not each field's own event: Gradio 6.31 loses some of several quick ones. assets/parameters.js presses this after a pause.
     sync = gr.Button("", visible="hidden", elem_id="chat-parameters-sync")
-    sync.click(on_input, inputs, [*signs, kept], **QUICK)
-    preset.input(take, preset, [*inputs, *signs, kept], **QUICK)
+    sync.click(on_input, inputs, [*signs, kept], trigger_mode="always_last", **QUICK)
+    preset.input(take, preset, [*inputs, *signs, kept], trigger_mode="always_last", **QUICK)
     reset.click(take, preset, [*inputs, *signs, kept], **QUICK)
     offer.click(on_offer, [thinking, preset], [*inputs, *signs, kept], **QUICK)
     restored = blocks.load(on_load, kept, [*inputs, *signs], **QUICK)

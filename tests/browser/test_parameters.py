@@ -1,5 +1,6 @@
 """The chat's parameters in a browser: what a person sets reaches the request, stays over a reload, and can be taken back."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.page import DemoPage
 from tests.demo import Demo, running
@@ -108,6 +109,32 @@ async def test_what_is_set_is_sent_marked_kept_and_reset(page: DemoPage, scripte
     await expect(page.at("#chat-json-schema textarea")).to_have_value("")
     body = await sent(page, scripted)
     assert (body["temperature"], body["top_k"]) == (0.6, 20) and "structured_outputs" not in body
+
+
+async def test_what_is_changed_while_the_server_still_answers_about_another_field_is_kept_too(page: DemoPage, attached: Demo) -> None:
+    await opened(page)
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        asked.set()
+        await answer.wait()
+        await route.continue_()
+
+    await page.page.route("**/run/predict*", slowly)
+    await page.page.evaluate(
+        "document.getElementById('chat-parameters-sync').addEventListener('click', () => { window.pressed = (window.pressed || 0) + 1; })"
+    )
+    await page.at("#chat-top-p input").fill("0.7")
+    await asked.wait()
+    await page.at("#chat-min-p input").fill("0.2")
+    await page.page.wait_for_function("window.pressed >= 2")
+    answer.set()
+    await expect(page.at("#chat-top-p-mark")).to_contain_text("0.95")
+    await expect(page.at("#chat-min-p-mark .changed")).to_be_visible()
+    await page.page.unroute("**/run/predict*")
+    await page.load()
+    await settled(page)
+    await expect(page.at("#chat-min-p input")).to_have_value("0.2")
 
 
 async def test_another_visitor_has_the_defaults(page: DemoPage, attached: Demo, browser: Browser) -> None:
