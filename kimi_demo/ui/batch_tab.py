@@ -41,7 +41,7 @@ def build(services: Services) -> None:
             min_width=220,
         )
         default_limit = PRESETS[DEFAULT_PRESET].sampling.max_tokens
-        max_tokens = gr.Number(default_limit, label=say("page.max_tokens"), precision=0, elem_id="batch-max-tokens", min_width=120)
+        max_tokens = gr.Number(default_limit, label=say("page.max_tokens"), elem_id="batch-max-tokens", min_width=120)
         as_preset = say("batch_page.as_preset")
         heat = gr.Textbox(label=say("parameter.temperature.label"), placeholder=as_preset, elem_id="batch-temperature", min_width=100)
         seed = gr.Textbox(label=say("parameter.seed.label"), placeholder=as_preset, elem_id="batch-seed", min_width=100)
@@ -61,7 +61,7 @@ def build(services: Services) -> None:
         """A preset is meant for a mode, so choosing it sets the mode; the person can change it after."""
         return PRESETS[key].thinking, _source(services, key)
 
-    preset.input(on_preset, preset, [thinking, source], **QUICK)
+    preset.input(on_preset, preset, [thinking, source], trigger_mode="always_last", **QUICK)
 
     async def on_run(
         request: gr.Request,

@@ -44,14 +44,15 @@ def wire(
 
     starting = asyncio.Lock()
 
-    async def on_send(request: gr.Request, text: str, *values: Any) -> tuple[Any, str]:
+    async def on_send(request: gr.Request, text: str, *values: Any) -> tuple[str, str]:
         async def begin() -> None:
             owner = services.access.owner_of(request)
             async with starting:  # two clicks at once must not both find it idle
                 await services.require_idle(owner, kind)
                 await start(request, await services.desk.group(owner, kind), text, *values)
 
-        return await _told(services, kind, begin(), keep_text=keep_text)
+        notice = await _told(services, kind, begin())
+        return notice, "" if notice or keep_text else text
 
     async def on_stop(request: gr.Request) -> None:
         await services.stop(services.access.owner_of(request), kind)
@@ -62,12 +63,14 @@ def wire(
         services.desk.begin(owner, kind)
         return ""
 
-    follow = f"() => window.kimi.follow('{kind}')"
+    # The browser empties the field, and only if nothing else has been typed meanwhile: a late answer must not wipe that.
+    taken = gr.Textbox(visible=False)
+    began = f"(text) => {{ window.kimi.taken('{kind}', text); window.kimi.follow('{kind}'); }}"
     triggers = [send.click] if keep_text else [send.click, field.submit]
-    gr.on(triggers, on_send, [field, *settings], [field, notice], js=js, **QUICK).then(fn=None, js=follow)
+    gr.on(triggers, on_send, [field, *settings], [notice, taken], js=js, **QUICK).then(fn=None, inputs=taken, js=began)
     stop.click(on_stop, None, None, **QUICK)
     if clear is not None:
-        clear.click(on_clear, None, notice, **QUICK).then(fn=None, js=follow)
+        clear.click(on_clear, None, notice, **QUICK).then(fn=None, js=f"() => window.kimi.follow('{kind}')")
 
 
 def wire_chat(*, field: gr.Textbox, send: gr.Button, stop: gr.Button, settings: list[gr.components.Component]) -> None:
@@ -86,13 +89,13 @@ def wire_chat(*, field: gr.Textbox, send: gr.Button, stop: gr.Button, settings: 
     stop.click(fn=None, js="() => window.kimi.stop()")
 
 
-async def _told(services: Services, kind: Kind, begin: Awaitable[None], *, keep_text: bool = False) -> tuple[Any, str]:
-    """(the field's new value, the notice) after what was asked for has begun, or failed to."""
+async def _told(services: Services, kind: Kind, begin: Awaitable[None]) -> str:
+    """The notice after what was asked for has begun ("") or failed to."""
     try:
         await begin
     except Failure as failure:
-        return gr.skip(), services.notice(failure)
+        return services.notice(failure)
     except Exception as error:
         log.exception("%s could not be started", kind)
-        return gr.skip(), services.notice(Failure("unexpected", error=error))
-    return (gr.skip() if keep_text else ""), ""
+        return services.notice(Failure("unexpected", error=error))
+    return ""

@@ -1,10 +1,11 @@
 """Tool conversations as a person has them: calls that wait for leave, replay, comparisons, and what is said when something goes wrong."""
 
+import asyncio
 import re
 
 import httpx
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Route, expect
 
 from tests.browser.page import DemoPage
 from tests.demo import Demo
@@ -60,6 +61,29 @@ async def test_a_call_waits_for_leave_also_after_a_reload(page: DemoPage) -> Non
     await second.get_by_role("button", name="Do not run it").click()
     await expect(second.locator(".badge")).to_have_text("not approved")
     await expect(run.locator(".round").last.locator(".answer")).to_contain_text("The result: 3 Not carried out: the user did not approve")
+
+
+async def test_what_is_typed_while_a_question_is_on_its_way_stays(page: DemoPage) -> None:
+    await page.tab("Function calling")
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        asked.set()
+        await answer.wait()
+        await route.continue_()
+
+    field = page.at("#tools-input textarea")
+    await page.page.route("**/run/predict*", slowly)
+    await page.ask("tools", "first")
+    await asked.wait()
+    await field.fill("second")
+    answer.set()
+    await expect(page.run("tools").locator(".bubble")).to_have_text("first")
+    await page.idle("tools")
+    await expect(field).to_have_value("second")
+    await field.press("Enter")
+    await expect(page.run("tools").locator(".bubble")).to_have_text("second")
+    await expect(field).to_have_value("")
 
 
 async def test_stop_ends_the_waiting(page: DemoPage) -> None:

@@ -356,7 +356,15 @@
     else if (id && tries) setTimeout(() => lastTab(tries - 1), 100);
   }
 
-  window.kimi = { follow, refresh, show, post, notice, opened: () => open(conversation), conversation: () => conversation };
+  // The text of the tab's field is on its way to the model: the field is empty again, unless something else stands in it by now.
+  function taken(kind, text) {
+    const field = document.querySelector(`#${kind}-input textarea`);
+    if (!text || field?.value !== text) return;
+    field.value = "";
+    field.dispatchEvent(new Event("input", { bubbles: true })); // for Gradio, which keeps the value itself
+  }
+
+  window.kimi = { follow, refresh, show, post, notice, taken, opened: () => open(conversation), conversation: () => conversation };
   badge();
   lastTab(50);
 })();
