@@ -249,3 +249,12 @@ async def test_a_file_that_cannot_be_read_says_why_and_can_be_read_otherwise(pag
     empty.write_text("")
     await page.at("#batch-file input[type=file]").set_input_files(empty)
     await expect(page.at("#batch-notice")).to_contain_text("empty.txt is empty.")
+
+
+async def test_half_a_token_is_refused_where_it_was_typed(page: DemoPage) -> None:
+    await page.tab("Batch")
+    await page.at("#batch-prompts textarea").fill("hello")
+    await page.at("#batch-max-tokens input").fill("1.5")
+    await page.at("#batch-run").click()
+    await expect(page.at("#batch-notice")).to_contain_text('max_tokens: "1.5" cannot be used (a whole number is needed).')
+    await expect(page.at("#batch-prompts textarea")).to_have_value("hello")
