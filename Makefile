@@ -7,7 +7,7 @@ SETUP = @test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed, and
 	"$(PYTHON)" scripts/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test soak shots lint clean
+.PHONY: help demo install test soak bench shots lint clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -26,6 +26,10 @@ test: ## install the tests' packages and a browser, then run every test but the 
 soak: ## the long tests
 	$(SETUP) --tests
 	@exec $(VENV_PYTHON) -m pytest -m soak --durations=10 $(PYTEST_ARGS)
+
+bench: ## what the page costs against the raw way, as a table and in bench.json (ARGS="--quick" for a trial run)
+	$(SETUP) --tests
+	@exec $(VENV_PYTHON) -m kimi_demo bench --json bench.json $(ARGS)
 
 shots: ## the README's screenshots, made from the running page
 	$(SETUP) --tests

@@ -25,6 +25,7 @@ COMMANDS = {
     "download": "kimi_demo.download_command",
     "serve": "kimi_demo.serve_command",
     "check": "kimi_demo.check_command",
+    "bench": "kimi_demo.bench_command",
     "rehearsal": "kimi_demo.engines.rehearsal.command",
 }
 DEFAULT = "ui"

@@ -6,6 +6,7 @@
 
 import argparse
 import asyncio
+import json
 import statistics
 import sys
 import tempfile
@@ -69,6 +70,7 @@ async def main() -> None:
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--tokens", type=int, default=32, help="max_tokens of a row")
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
     add_flags(parser, FLAGS)
     given = parser.parse_args()
     settings = settings_from(given)
@@ -103,6 +105,9 @@ async def main() -> None:
     finally:
         await engine.close()
         await asyncio.to_thread(guardian.close)
+    if given.json:
+        told = {"rows": given.rows, "tokens": given.tokens, "ratios": ratios, "median": statistics.median(ratios)}
+        given.json.write_text(json.dumps(told) + "\n", encoding="utf-8")
     print(f"{given.rows} rows of at most {given.tokens} tokens, {given.pairs} pairs: median {statistics.median(ratios):.3f}", end="")
     print(f", from {min(ratios):.3f} to {max(ratios):.3f}")
 
