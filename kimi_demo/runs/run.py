@@ -118,15 +118,19 @@ class Run:
             self._news.set_result(None)
             self._news = None
 
-    async def follow(self, cursor: int = 0, interval: float = 0.05, heartbeat: float = 0.5) -> AsyncIterator[list[Timed]]:
+    async def follow(
+        self, cursor: int = 0, interval: float = 0.05, heartbeat: float = 0.5, opening: tuple[type[Event], ...] = ()
+    ) -> AsyncIterator[list[Timed]]:
         """The run's entries from number `cursor` on, in batches; ends after `Ended`.
 
         What is there comes at once, what follows at most once per `interval` seconds, and `[]` when `heartbeat` seconds
-        passed without any: a server that only ever sends on news would not notice that a browser has gone.
+        passed without any: a server that only ever sends on news would not notice that a browser has gone. As long as only events
+        of the types `opening` have come, the interval is not kept: whoever waits for the first word gets it when it is there.
         """
         loop = asyncio.get_running_loop()
         cursor = min(max(cursor, 0), len(self.entries))
         told_at = loop.time()
+        opened = False
         while True:
             if cursor < len(self.entries):
                 batch = self.entries[cursor:]
@@ -135,7 +139,9 @@ class Run:
                 yield batch
                 if isinstance(batch[-1].event, Ended):
                     return
-                await asyncio.sleep(max(0.0, told_at + interval - loop.time()))
+                opened = opened or not all(isinstance(item.event, opening) for item in batch)
+                if opened:
+                    await asyncio.sleep(max(0.0, told_at + interval - loop.time()))
             elif self.ended:
                 return
             elif not await self._wait_for_news(told_at + heartbeat - loop.time()):

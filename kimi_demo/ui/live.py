@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Literal
 
 from kimi_demo.chats import Chats, Shown
+from kimi_demo.dialect.events import Asked, Phase, PromptTokens, RoundStarted, Usage
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
@@ -35,6 +36,8 @@ INTERVAL_S = 0.05
 """Shortest time between two messages of one stream."""
 INTERVAL_PER_STREAM_S = 0.004
 """Added to it per stream going on, so that many streams share the processor instead of queueing for it."""
+OPENING = (Asked, Phase, RoundStarted, PromptTokens, Usage)
+"""What comes before the first word of a reply, and must not hold it up by an interval."""
 KEEP_ALIVE_S = 15.0
 """Proxies close connections that are silent for long."""
 
@@ -168,7 +171,7 @@ class Live:
     async def _run(self, run: Run, view: View) -> AsyncIterator[str]:
         """The run's patches; comments while there are none, so that whoever listens can look at other things."""
         spoken = time.monotonic()
-        async for entries in run.follow(0, interval=INTERVAL_S + INTERVAL_PER_STREAM_S * self._streams):
+        async for entries in run.follow(0, interval=INTERVAL_S + INTERVAL_PER_STREAM_S * self._streams, opening=OPENING):
             patches = view.take(entries) if entries else []
             if patches:
                 spoken = time.monotonic()

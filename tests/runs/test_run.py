@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def new_run() -> Run:
     return run
 
 
-async def gather(run: Run, cursor: int = 0, **more: float) -> list[list[Timed]]:
+async def gather(run: Run, cursor: int = 0, **more: Any) -> list[list[Timed]]:
     return [batch async for batch in run.follow(cursor, **more)]
 
 
@@ -75,6 +76,21 @@ async def test_after_a_batch_the_next_waits_for_the_interval_and_holds_all_that_
     assert len(pauses) == 1 and LONG - 60 < pauses[0] <= LONG and not second.done()
     over.set()
     assert len(await second) == 100
+
+
+async def test_what_only_opens_a_reply_does_not_hold_up_its_first_word() -> None:
+    run = new_run()
+    follower = run.follow(interval=LONG, heartbeat=LONG, opening=(Asked, Phase))
+    assert len(await anext(follower)) == 1
+    for event in (Phase("prompt"), AnswerDelta("first")):
+        waiting = asyncio.ensure_future(anext(follower))
+        await asyncio.wait([waiting], timeout=0.01)
+        run.append(event)
+        assert [item.event for item in await asyncio.wait_for(waiting, 30)] == [event]
+    run.append(Phase("between words"))
+    paced = asyncio.ensure_future(anext(follower))
+    assert not (await asyncio.wait([paced], timeout=0.05))[0]  # from the first word on, the interval is kept
+    paced.cancel()
 
 
 async def test_an_event_after_a_longer_silence_comes_at_once() -> None:
