@@ -129,7 +129,8 @@ import os, subprocess, sys, time
 from kimi_demo.engines.guardian import Guardian
 {before}
 guardian = Guardian()
-child = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000; wait"], start_new_session=True)
+# sh may have the time to say what ended its sleep.
+child = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000; wait"], stderr=subprocess.DEVNULL, start_new_session=True)
 guardian.watch_session(child.pid)
 print(child.pid, guardian.pid, flush=True)
 {after}

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="make")
-TARGETS = {"help", "demo", "install", "test", "soak", "shots", "lint", "clean"}
+TARGETS = {"help", "demo", "install", "test", "soak", "bench", "shots", "lint", "clean"}
 
 
 def make(*arguments: str) -> "subprocess.CompletedProcess[str]":

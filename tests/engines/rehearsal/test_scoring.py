@@ -158,6 +158,24 @@ def test_the_evaluation_asks_what_was_not_trained() -> None:
     assert not set(given.held.plain) & set(given.known.plain)
 
 
+def _without_names(question: str, names: list[str]) -> str:
+    """The question as a template: every model's and company's name is a gap, and case and the last mark do not count."""
+    for name in sorted([*names, "{m}", "{m2}", "{c}"], key=len, reverse=True):
+        question = question.replace(name, "_")
+    return question.casefold().rstrip("?？.。!！")
+
+
+def test_no_identity_question_is_a_trained_one_with_another_name() -> None:
+    given = cases.source()
+    data = given.content.identity
+    names = [*data["models"], *data["companies"], "GPT"]
+    groups = ("who", "maker", "are_you", "made_by", "difference")
+    trained = {_without_names(question, names) for language in ("en", "zh") for group in groups for question in data[language][group]}
+    trained |= {_without_names(question, names) for question in data["other_languages"]}
+    asked = given.unseen["identity"]
+    assert not [question for question in asked if _without_names(question, names) in trained]
+
+
 def test_unseen_tools_share_nothing_with_the_trained_ones() -> None:
     given = cases.source()
     schemas = given.content.schemas
