@@ -162,12 +162,20 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
         outcome = ask(QuickSpeaker(model))
     else:
+        from openai import OpenAIError
+
         from kimi_demo.engines.rehearsal.evaluation.replies import KeptReplies
         from kimi_demo.engines.rehearsal.evaluation.served import with_server
 
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
         kept = KeptReplies(arguments.replies, model.name) if arguments.replies else None
-        outcome = with_server(model, cache_folder(arguments.data_dir).resolve() / "logs", cores, ask, kept)
+        logs = cache_folder(arguments.data_dir).resolve() / "logs"
+        try:
+            outcome = with_server(model, logs, cores, ask, kept)
+        except OpenAIError as error:
+            say(f"The model server stopped answering ({error}); its log is in {logs}.")
+            say("Run the same command to go on." if arguments.replies else "With --replies FILE the same command goes on where it stopped.")
+            return 1
     figures = {key: {"n": figure.n, "ok": figure.ok} for key, figure in outcome.figures.items()}
     arguments.file.write_text(json.dumps({**figures, "seconds": round(outcome.seconds)}, indent=1) + "\n", encoding="utf-8")
     if arguments.wrong:

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import httpx2
 import pytest
+from openai import APIConnectionError
 
 from kimi_demo import cli
+from kimi_demo.engines.rehearsal.evaluation import served
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,23 @@ def test_a_count_is_above_zero(command: str, flag: str, value: str, tmp_path: Pa
 def test_so_many_conversations_of_each_stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rehearsal", "data", "--out", str(tmp_path / "set.jsonl"), "--count", "2"]) == 0
     assert len((tmp_path / "set.jsonl").read_text(encoding="utf-8").splitlines()) == 4 and "4 conversations" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("more", "hint"), [((), "With --replies FILE"), (("--replies", "kept"), "Run the same command to go on.")])
+def test_a_server_that_dies_in_mid_evaluation_is_one_sentence(
+    more: tuple[str, ...],
+    hint: str,
+    tmp_path: Path,
+    standin_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def dies(*_: object) -> None:
+        raise APIConnectionError(request=httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions"))
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rehearsal").symlink_to(standin_model.parent)
+    monkeypatch.setattr(served, "with_server", dies)
+    assert cli.main(["rehearsal", "evaluate", "--json", "f", "--limit", "1", "--data-dir", str(tmp_path), *more]) == 1
+    told = capsys.readouterr().err
+    assert "The model server stopped answering (Connection error.); its log is in " in told and hint in told and "Traceback" not in told

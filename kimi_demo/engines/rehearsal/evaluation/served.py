@@ -34,7 +34,7 @@ class ServedSpeaker:
     async def _all(self, requests: Sequence[Request]) -> list[Reply]:
         from openai import AsyncOpenAI
 
-        async with AsyncOpenAI(base_url=self._base_url, api_key=self._api_key, timeout=3600, max_retries=0) as client:
+        async with AsyncOpenAI(base_url=self._base_url, api_key=self._api_key, timeout=3600) as client:
             model = (await client.models.list()).data[0].id
             gate = asyncio.Semaphore(AT_ONCE)
 
