@@ -38,6 +38,7 @@ shots: ## the README's screenshots, made from the running page
 lint: ## ruff and mypy
 	$(SETUP) --tools
 	@$(VENV_PYTHON) -m ruff check .
+	@$(VENV_PYTHON) -m ruff format --check .
 	@$(VENV_PYTHON) -m mypy
 
 clean: ## remove .venv and the caches; the data folder stays
