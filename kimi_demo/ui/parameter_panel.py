@@ -13,12 +13,12 @@ import gradio as gr
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS, Sampling
 from kimi_demo.engines.endpoint_kind import Kind
+from kimi_demo.ui.composer import QUICK
 from kimi_demo.ui.parameters import CHAT_PRESETS, FIELDS, Field, from_fields, is_changed, is_taken, problem, saved_values
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
 STORAGE_KEY = "kimi_demo_parameters"
-QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True)

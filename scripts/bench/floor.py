@@ -3,14 +3,15 @@
 import asyncio
 import json
 from dataclasses import asdict
+from functools import partial
 from statistics import median
 
 from scripts.bench import raw
 from scripts.bench.figure import Figure, measured
 from scripts.bench.sizes import Sizes
-from scripts.bench.stage import Stage
-from scripts.bench.tab import ask, demo_tab, opened, serve_html
-from scripts.bench.visitor import Visitor, conversation, question
+from scripts.bench.stage import Stage, in_turn
+from scripts.bench.tab import ask, opened, serve_html, tab_below
+from scripts.bench.visitor import question
 from scripts.bench.writing import Cost, write
 
 _BARE = """<!doctype html><meta charset=utf-8><button id=go>go</button>
@@ -49,26 +50,14 @@ async def bare(stage: Stage) -> Cost:
 
 async def ours(stage: Stage) -> Cost:
     """Below `floor_messages` earlier messages, which are there before the browser comes."""
-    sizes, address = stage.sizes, stage.demo.address
-    async with Visitor(address) as visitor:
-        await conversation(visitor, sizes.floor_messages)
-        cookies = visitor.cookies
-    async with demo_tab(stage.browser, address, cookies) as tab:
-        await tab.page.wait_for_function(
-            "count => document.querySelectorAll('#chat [data-whole]').length === count", arg=sizes.floor_messages // 2, timeout=60_000
-        )
+    sizes = stage.sizes
+    async with tab_below(stage.browser, stage.demo.address, sizes.floor_messages) as tab:
         await asyncio.sleep(0 if sizes.quick else 2)  # what loading still does is not part of the cost
         return await write(tab, stage.upstream, sizes, lambda: ask(tab.page, question(sizes.floor_tokens, sizes.floor_rate)))
 
 
 async def measure(stage: Stage) -> list[Figure]:
-    pairs: list[tuple[Cost, Cost]] = []
-    for turn in range(stage.sizes.repeats):
-        if turn % 2:
-            mine = await ours(stage)
-            pairs.append((await bare(stage), mine))
-        else:
-            pairs.append((await bare(stage), await ours(stage)))
+    pairs = await in_turn(stage.sizes.repeats, partial(bare, stage), partial(ours, stage))
     costs = {"bare": [asdict(one) for one, _ in pairs], "page": [asdict(one) for _, one in pairs]}
     pages = [one for _, one in pairs]
     return [

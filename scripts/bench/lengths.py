@@ -8,8 +8,8 @@ from playwright.async_api import Page
 
 from scripts.bench.figure import Figure, measured
 from scripts.bench.stage import Stage
-from scripts.bench.tab import Tab, ask, demo_tab
-from scripts.bench.visitor import Visitor, conversation, question
+from scripts.bench.tab import Tab, ask, demo_tab, tab_below
+from scripts.bench.visitor import question
 
 _TOKENS_SHOWN = """() => {
   const text = [...document.querySelectorAll("#chat .thought-text .segment")].at(-1)?.textContent ?? "";
@@ -64,13 +64,7 @@ async def measure(stage: Stage) -> list[Figure]:
     async with demo_tab(stage.browser, address) as tab:
         await tab.page.evaluate("id => window.kimi.show(id)", secrets.token_hex(16))
         long = await _windows(tab, stage, starts)
-    async with Visitor(address) as visitor:
-        await conversation(visitor, sizes.messages)
-        cookies = visitor.cookies
-    async with demo_tab(stage.browser, address, cookies) as tab:
-        await tab.page.wait_for_function(
-            "count => document.querySelectorAll('#chat [data-whole]').length === count", arg=sizes.messages // 2, timeout=120_000
-        )
+    async with tab_below(stage.browser, address, sizes.messages) as tab:
         below = (await _windows(tab, stage, starts[:1]))[0]
     first = long[0].ms_per_token
     raw = [

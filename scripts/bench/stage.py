@@ -1,7 +1,9 @@
 """What the measurements share: the scripted server, the app attached to it, a browser, and how much is measured."""
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import psutil
 from playwright.async_api import Browser
@@ -21,6 +23,21 @@ class Stage:
     @property
     def app(self) -> psutil.Process:
         return psutil.Process(self.demo.program.process.pid)
+
+
+T = TypeVar("T")
+
+
+async def in_turn(pairs: int, raw: Callable[[], Awaitable[T]], page: Callable[[], Awaitable[T]]) -> list[tuple[T, T]]:
+    """So many (raw, page); who goes first changes, so that a machine that slows down favours nobody."""
+    found: list[tuple[T, T]] = []
+    for turn in range(pairs):
+        if turn % 2:
+            ours = await page()
+            found.append((await raw(), ours))
+        else:
+            found.append((await raw(), await page()))
+    return found
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ import asyncio
 import statistics
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from openai import AsyncOpenAI
 
 from scripts.bench import raw
 from scripts.bench.figure import Figure, measured
-from scripts.bench.stage import Clock, Stage
+from scripts.bench.stage import Clock, Stage, in_turn
 from scripts.bench.visitor import Stream, TooLate, Visitor, conversation
 
 _TRIES = 3
@@ -87,13 +88,7 @@ async def measure(stage: Stage) -> list[Figure]:
                 await stack.enter_async_context(AsyncOpenAI(base_url=stage.upstream.base_url, api_key="none", max_retries=0))
                 for _ in range(count)
             ]
-            pairs: list[tuple[Pass, Pass]] = []
-            for turn in range(sizes.repeats):
-                if turn % 2:  # who goes first changes, so that a machine that slows down favours nobody
-                    ours = await through_page(stage, visitors)
-                    pairs.append((await raw_way(stage, clients), ours))
-                else:
-                    pairs.append((await raw_way(stage, clients), await through_page(stage, visitors)))
+            pairs = await in_turn(sizes.repeats, partial(raw_way, stage, clients), partial(through_page, stage, visitors))
             if name == 1:
                 chat = await conversation(visitors[0], sizes.messages)
                 long = [(theirs, await through_page(stage, visitors, chat)) for theirs, _ in pairs[:1]]

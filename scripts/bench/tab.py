@@ -11,6 +11,8 @@ from typing import Any
 
 from playwright.async_api import Browser, Page, Route
 
+from scripts.bench.visitor import Visitor, conversation
+
 LAST_WORD = "Done."
 """What the scripted server says after a long thought; it must not stand in what is earlier in the page."""
 
@@ -136,6 +138,18 @@ async def demo_tab(browser: Browser, address: str, cookies: Mapping[str, str] | 
     async with opened(browser, _DEMO_BOX, cookies, address) as tab:
         await tab.page.goto(address, wait_until="domcontentloaded")
         await ready(tab.page)
+        yield tab
+
+
+@asynccontextmanager
+async def tab_below(browser: Browser, address: str, messages: int) -> AsyncIterator[Tab]:
+    """Our page on a conversation that has so many messages before the browser comes, all of them shown."""
+    async with Visitor(address) as visitor:
+        await conversation(visitor, messages)
+        cookies = visitor.cookies
+    async with demo_tab(browser, address, cookies) as tab:
+        shown = "count => document.querySelectorAll('#chat [data-whole]').length === count"
+        await tab.page.wait_for_function(shown, arg=messages // 2, timeout=120_000)
         yield tab
 
 

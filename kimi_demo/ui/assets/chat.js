@@ -12,12 +12,7 @@
   const within = (selector) => list()?.querySelector(selector);
   const input = () => document.querySelector("#chat-input textarea");
 
-  function write(text) {
-    const field = input();
-    if (!field) return;
-    field.value = text;
-    field.dispatchEvent(new Event("input", { bubbles: true })); // for Gradio, which keeps the value itself
-  }
+  const write = (text) => kimi.write(input(), text);
 
   // What stands in the field survives a reload, a person's or Gradio's own after a lost connection.
   const DRAFT = "kimi-demo-draft";

@@ -312,12 +312,17 @@
     setTimeout(() => delete button.dataset.done, 1500);
   }
 
-  function fillIn(id, text) {
-    const box = byId(id)?.querySelector("textarea, input");
+  const fieldOf = (id) => byId(id)?.querySelector("textarea, input");
+
+  function write(box, text) {
     if (!box) return;
     box.value = text;
-    box.dispatchEvent(new Event("input", { bubbles: true }));
-    box.focus();
+    box.dispatchEvent(new Event("input", { bubbles: true })); // for Gradio, which keeps the value itself
+  }
+
+  function fillIn(id, text) {
+    write(fieldOf(id), text);
+    fieldOf(id)?.focus();
   }
 
   document.addEventListener("keydown", (event) => {
@@ -358,13 +363,11 @@
 
   // The text of the tab's field is on its way to the model: the field is empty again, unless something else stands in it by now.
   function taken(kind, text) {
-    const field = document.querySelector(`#${kind}-input textarea`);
-    if (!text || field?.value !== text) return;
-    field.value = "";
-    field.dispatchEvent(new Event("input", { bubbles: true })); // for Gradio, which keeps the value itself
+    const box = fieldOf(`${kind}-input`);
+    if (text && box?.value === text) write(box, "");
   }
 
-  window.kimi = { follow, refresh, show, post, notice, taken, opened: () => open(conversation), conversation: () => conversation };
+  window.kimi = { follow, refresh, show, post, notice, write, taken, opened: () => open(conversation), conversation: () => conversation };
   badge();
   lastTab(50);
 })();

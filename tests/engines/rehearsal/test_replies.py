@@ -1,5 +1,6 @@
 """An interrupted evaluation goes on: replies are kept in a file."""
 
+import asyncio
 from pathlib import Path
 
 from kimi_demo.engines.rehearsal.evaluation.replies import KeptReplies
@@ -7,6 +8,7 @@ from kimi_demo.engines.rehearsal.evaluation.run import Request
 from kimi_demo.engines.rehearsal.evaluation.scoring import ModelCall, Reply
 from kimi_demo.engines.rehearsal.evaluation.served import ServedSpeaker
 from tests import scripted_server
+from tests.browser.lossy import lossy
 
 REQUEST = Request([{"role": "user", "content": "草?"}], (), True)
 REPLY = Reply("思", "答", (ModelCall("functions.add:0", "add", '{"a": 1}'),), "tool_calls")
@@ -39,3 +41,17 @@ def test_only_what_is_missing_is_asked_for(tmp_path: Path) -> None:
         again = ServedSpeaker(server.base_url, "any", KeptReplies(path, "m")).replies(requests)
         assert again[:3] == first and len(server.chats) == 4
         assert all(reply.content and reply.finish == "stop" for reply in again)
+
+
+async def test_a_connection_that_is_lost_is_tried_again() -> None:
+    with scripted_server.running() as server:
+        server.scenario("silent", seconds=60)
+        async with lossy(server.base_url) as proxy:
+            speaker = ServedSpeaker(f"{proxy.address}/v1", "any")
+            replies = asyncio.create_task(asyncio.to_thread(speaker.replies, [REQUEST]))
+            await server.arrived(1)
+            server.scenario("reasoning")
+            proxy.cut()
+            proxy.mend()
+            (reply,) = await asyncio.wait_for(replies, 60)
+    assert reply.content and len(server.chats) == 2
