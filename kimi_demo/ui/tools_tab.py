@@ -49,7 +49,7 @@ _LEAVE = "(text) => [text, document.querySelector('[data-bench-approve]')?.check
 
 def _approve(texts: Texts) -> str:
     """Whether calls need leave. Kept on the server by assets/bench.js: after a reload they must not run without."""
-    return f'<label><input type="checkbox" data-bench-approve> {escape(texts.say("tools.approve"))}</label>'
+    return f'<label class="check"><input type="checkbox" data-bench-approve> {escape(texts.say("tools.approve"))}</label>'
 
 
 def _views(texts: Texts) -> str:

@@ -5,7 +5,7 @@ import re
 
 import httpx
 import pytest
-from playwright.async_api import Locator, Route, expect
+from playwright.async_api import Browser, Locator, Route, expect
 
 from tests.browser.page import DemoPage
 from tests.demo import Demo
@@ -46,6 +46,7 @@ async def changed(page: DemoPage, before: str) -> None:
 async def test_a_call_waits_for_leave_also_after_a_reload(page: DemoPage) -> None:
     await page.tab("Function calling")
     await page.at("#tools-approve input").check()
+    await expect(page.at("#tools-approve input")).to_have_css("appearance", "auto")  # Gradio's style hides the tick of a box of ours
     run = await asked(page, "[[two_calls]] two sums")
     first, second = run.locator(".call").nth(0), run.locator(".call").nth(1)
     await expect(first).to_have_attribute("data-state", "asking")
@@ -84,6 +85,17 @@ async def test_what_is_typed_while_a_question_is_on_its_way_stays(page: DemoPage
     await field.press("Enter")
     await expect(page.run("tools").locator(".bubble")).to_have_text("second")
     await expect(field).to_have_value("")
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (360, 740)])
+async def test_the_field_and_all_switches_are_in_sight(size: tuple[int, int], attached: Demo, browser: Browser) -> None:
+    width, height = size
+    page = await DemoPage.open(browser, attached.address, viewport={"width": width, "height": height})
+    await page.tab("Function calling")
+    for name in ("tools-input", "tools-run", "tools-view", "tools-approve", "tools-clear"):
+        box = await page.at(f"#{name}").bounding_box()
+        assert box is not None and box["y"] + box["height"] <= height and 0 <= box["x"] <= box["x"] + box["width"] <= width, (name, box)
+    await page.close()
 
 
 async def test_stop_ends_the_waiting(page: DemoPage) -> None:
