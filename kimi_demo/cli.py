@@ -21,6 +21,7 @@ COMMANDS = {
     "batch": "kimi_demo.batch_command",
     "tools": "kimi_demo.tools_command",
     "plan": "kimi_demo.plan_command",
+    "shape": "kimi_demo.shape_command",
     "qa": "kimi_demo.qa_command",
     "download": "kimi_demo.download_command",
     "serve": "kimi_demo.serve_command",
