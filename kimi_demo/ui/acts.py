@@ -3,6 +3,7 @@
 A button is written as `act_button(…)` (view/act.py); assets/live.js sends it, then looks at the tab again, or shows the failure.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -12,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.ui.services import Services
+
+log = logging.getLogger(__name__)
 
 NO_STORE = {"cache-control": "no-store"}
 
@@ -43,6 +46,9 @@ def add_act(app: FastAPI, services: Services, name: str, given: type[G], act: Ca
             told = await act(request, values)
         except Failure as failure:
             return _told(services, failure, 422)
+        except Exception as error:
+            log.exception("%s failed", name)
+            return _told(services, Failure("unexpected", error=error), 500)
         return JSONResponse(told if isinstance(told, dict) else {}, headers=NO_STORE)
 
 

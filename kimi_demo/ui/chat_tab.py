@@ -6,7 +6,7 @@ from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
 from kimi_demo.ui import parameter_panel, raw_pane
 from kimi_demo.ui.attachments import picker_html
 from kimi_demo.ui.chat_list import frame_html, system_html
-from kimi_demo.ui.composer import live_box, wire_chat
+from kimi_demo.ui.composer import live_box, wire
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.turn_view import edit_words
 
@@ -51,6 +51,6 @@ def build(services: Services, blocks: gr.Blocks) -> None:
 
     panel = parameter_panel.build(services, blocks, thinking, max_tokens, parameters, offer)
 
-    wire_chat(field=field, send=send, stop=stop, settings=panel.components)
+    wire("chat", field=field, send=send, stop=stop, settings=panel.components)
     clear.click(fn=None, js="() => window.kimi.begin()")
     raw_pane.build(services)

@@ -19,6 +19,7 @@ from kimi_demo.ui.chat_routes import add_chat_routes
 from kimi_demo.ui.chat_send import add_chat_send
 from kimi_demo.ui.image_routes import add_images
 from kimi_demo.ui.live import KINDS, Live
+from kimi_demo.ui.raw_send import add_raw_send
 from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
 from kimi_demo.ui.server_acts import add_server_acts
@@ -26,6 +27,7 @@ from kimi_demo.ui.server_routes import add_server_routes
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.thoughts import add_thoughts
 from kimi_demo.ui.tools_acts import add_tools_acts
+from kimi_demo.ui.tools_send import add_tools_send
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -41,6 +43,8 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_room(app, services)
     add_images(app, services)
     add_tools_acts(app, services)
+    add_tools_send(app, services)
+    add_raw_send(app, services)
     add_bench(app, services)
     add_server_routes(app, services)
     add_server_acts(app, services)

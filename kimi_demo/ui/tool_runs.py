@@ -33,6 +33,7 @@ class ToolRuns:
         asking, use = asked_in(run)
         if max_tokens is not None:
             asking = replace(asking, sampling=asking.sampling.model_copy(update={"max_tokens": max_tokens}))
+        use = replace(use, approve=use.approve or self.services.workbench.bench(owner).approve)
         before = cut(run.entries)
         started = self.services.start_tools(
             owner, run.group, asking.text, asking.sampling, thinking=asking.thinking, use=use, parent=question_of(run), before=before
@@ -47,9 +48,11 @@ class ToolRuns:
         return self.services.start_plain(owner, run.group, asking, parent=question_of(run))
 
     async def repeat(self, owner: str, run_id: str, times: int) -> Run:
-        """The same question `times` times. Raises Failure("tools.repeats", limit=…)."""
+        """The same question `times` times, without asking about calls. Raises Failure: tools.repeats (limit), tools.repeat_leave."""
         if not 2 <= times <= MOST_REPEATS:
             raise Failure("tools.repeats", limit=MOST_REPEATS)
+        if self.services.workbench.bench(owner).approve:
+            raise Failure("tools.repeat_leave")
         run = await self._finished(owner, run_id)
         asking, use = asked_in(run)
         return self.services.start_repeat(owner, run.group, asking, use, times, parent=question_of(run))

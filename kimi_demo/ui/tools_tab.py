@@ -5,7 +5,6 @@ from html import escape
 import gradio as gr
 
 from kimi_demo.ui.composer import live_box, wire
-from kimi_demo.ui.parameters import sampling
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.tool_editor import editor_html
@@ -15,7 +14,7 @@ def build(services: Services) -> None:
     texts = services.texts
     gr.HTML(_bench(texts), elem_id="tools-offered", apply_default_css=False)
     live_box("tools", texts.say("tools.label"))
-    notice = gr.HTML("", elem_id="tools-notice", elem_classes="field-notice", apply_default_css=False)
+    gr.HTML("", elem_id="tools-notice", elem_classes="field-notice", apply_default_css=False)
     with gr.Row(elem_classes="composer"):
         field = gr.Textbox(
             show_label=False,
@@ -35,16 +34,8 @@ def build(services: Services) -> None:
         clear = gr.Button(texts.say("tools.clear"), size="sm", scale=0, elem_id="tools-clear")
         gr.HTML(f'<span class="fine">{escape(texts.say("tools.preset"))}</span>', elem_classes="grow", apply_default_css=False)
 
-    async def start(request: gr.Request, group: str, question: str, approve: bool) -> None:
-        owner = services.access.owner_of(request)
-        use = await services.tool_use(owner, approve=approve is True)
-        services.start_tools(owner, group, question, sampling("tools"), use=use)
-
-    leave = gr.Checkbox(visible=False)  # its value is read from the box that the visitor sees
-    wire(services, "tools", field=field, send=run, stop=stop, clear=clear, notice=notice, settings=[leave], start=start, js=_LEAVE)
-
-
-_LEAVE = "(text) => [text, document.querySelector('[data-bench-approve]')?.checked === true]"
+    wire("tools", field=field, send=run, stop=stop, settings=[])
+    clear.click(fn=None, js="() => window.kimi.clear()")
 
 
 def _approve(texts: Texts) -> str:

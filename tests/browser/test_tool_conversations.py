@@ -74,7 +74,7 @@ async def test_what_is_typed_while_a_question_is_on_its_way_stays(page: DemoPage
         await route.continue_()
 
     field = page.at("#tools-input textarea")
-    await page.page.route("**/run/predict*", slowly)
+    await page.page.route("**/kimi/act/tools_ask", slowly)
     await page.ask("tools", "first")
     await asked.wait()
     await field.fill("second")

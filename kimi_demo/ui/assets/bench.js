@@ -12,6 +12,7 @@
   let asked = 0;
   let sending = 0; // while something is on its way, an older answer must not turn a switch back
   let timer = 0;
+  const AGAIN_MS = 3000;
 
   async function load() {
     const box = bench();
@@ -25,10 +26,10 @@
       if (number !== asked || sending) return;
       show(box, summary, html);
       const leave = document.querySelector("[data-bench-approve]");
-      if (leave && approve !== null) leave.checked = approve;
+      if (leave && approve !== null && wanted === null) leave.checked = approve;
       if (!settled) timer = setTimeout(load, 1000);
     } catch {
-      if (number === asked) timer = setTimeout(load, 3000);
+      if (number === asked) timer = setTimeout(load, AGAIN_MS);
     }
   }
 
@@ -65,6 +66,27 @@
     return told;
   }
 
+  // Leave for calls. What the box shows holds at once, since a question is sent with it; here it is kept for later ones: one change
+  // at a time, so that the last one wins, and again until the app is reached. Where the app cannot keep it, the box goes back.
+  let wanted = null;
+
+  async function requireLeave(on) {
+    const going = wanted !== null;
+    wanted = on;
+    if (going) return;
+    document.documentElement.dataset.leave = "saving";
+    for (let known = null; known !== wanted;) {
+      const sent = wanted;
+      const told = await window.kimi.post("tools", "bench_approve", { on: sent });
+      if (told === null) break;
+      if (told) known = sent;
+      else await new Promise((again) => setTimeout(again, AGAIN_MS));
+    }
+    wanted = null;
+    delete document.documentElement.dataset.leave;
+    await load();
+  }
+
   function tell(nodes) {
     bench()?.querySelector(".bench-told")?.replaceChildren(...nodes);
   }
@@ -74,7 +96,7 @@
     if (target.matches("[data-bench-switch]")) act("bench_switch", { name: target.dataset.benchSwitch, on: target.checked });
     else if (target.matches("[data-bench-choice]")) act("bench_choose", { choice: target.value });
     else if (target.matches("[data-bench-parallel]")) act("bench_parallel", { on: target.checked });
-    else if (target.matches("[data-bench-approve]")) act("bench_approve", { on: target.checked });
+    else if (target.matches("[data-bench-approve]")) requireLeave(target.checked);
     else if (target.matches("[data-bench-import]") && target.files.length) takeIn(target);
     else if (target.name === "start" && target.closest("#tool-editor")) start(target.value);
     else if (target.name === "answering" && target.closest("#tool-editor")) answering();
@@ -244,6 +266,9 @@
     event.preventDefault();
     leave();
   }, true);
+
+  // Another tab may have changed something meanwhile.
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) load(); });
 
   // ---- beginning ---------------------------------------------------------------------------------------------------
 

@@ -12,27 +12,14 @@
   const within = (selector) => list()?.querySelector(selector);
   const input = () => document.querySelector("#chat-input textarea");
 
-  const write = (text) => kimi.write(input(), text);
-
-  // What stands in the field survives a reload, a person's or Gradio's own after a lost connection.
-  const DRAFT = "kimi-demo-draft";
-  document.addEventListener("input", (event) => {
-    if (event.target !== input()) return;
-    try { sessionStorage.setItem(DRAFT, event.target.value); } catch { /* private mode: it is lost then */ }
+  const composer = kimi.compose("chat", "#chat-send", {
+    now: () => kimi.opened(),
+    submit: async (text, values, chat) => {
+      if (!(await act("chat_send", { chat, text, values }))) return false;
+      kimi.refresh("chat", true);
+      return true;
+    },
   });
-
-  function restoreDraft() {
-    let draft = "";
-    try { draft = sessionStorage.getItem(DRAFT) || ""; } catch { /* see above */ }
-    if (draft && !input()?.value) write(draft);
-  }
-
-  // Gradio has put its own values into the fields by then (parameter_panel.py sets the mark).
-  new MutationObserver((_, observer) => {
-    if (!document.documentElement.hasAttribute("data-restored")) return;
-    observer.disconnect();
-    restoreDraft();
-  }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-restored"] });
 
   // ---- the list ----------------------------------------------------------------------------------------------------
 
@@ -316,61 +303,10 @@
     refill();
     // A message that was taken back goes where it can be changed and sent again.
     if (detail.act === "chat_unqueue") {
-      giveBack(detail.button.closest(".queued").querySelector(".bubble").textContent);
+      composer.giveBack(detail.button.closest(".queued").querySelector(".bubble").textContent);
       input()?.focus();
     }
   });
 
-  // Gradio asks for what is sent a moment after Enter; on a busy machine the next letters are in the field by then. So the
-  // text is caught at the key itself, and only that is taken out of the field.
-  const caught = [];
-  const LATEST_MS = 5000; // a key that led to no sending is forgotten
-
-  function catchText() {
-    const field = input();
-    if (!field) return;
-    const waiting = fresh().map((each) => each.text).join("");
-    const text = field.value.startsWith(waiting) ? field.value.slice(waiting.length) : field.value;
-    caught.push({ text, at: performance.now() });
-  }
-
-  function fresh() {
-    while (caught.length && performance.now() - caught[0].at > LATEST_MS) caught.shift();
-    return caught;
-  }
-
-  let line = Promise.resolve(); // one after the other, so that they stay in order
-
-  function send(text, values) {
-    const sent = fresh().shift()?.text ?? text;
-    const now = input()?.value ?? "";
-    if (now.startsWith(sent)) write(now.slice(sent.length)); // else something new stands there already, not yet sent
-    const chat = kimi.opened();
-    line = line.then(async () => {
-      if (!(await act("chat_send", { chat, text: sent, values }))) return giveBack(sent);
-      kimi.refresh("chat", true);
-      document.dispatchEvent(new CustomEvent("kimi:sent"));
-    });
-  }
-
-  // A message that could not be sent, before what has been typed since.
-  function giveBack(text) {
-    const since = input()?.value ?? "";
-    write(since && text ? `${text}\n${since}` : text || since);
-  }
-
-  async function stop() {
-    await kimi.post("chat", "chat_stop", { chat: kimi.opened() });
-  }
-
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target === input()) catchText();
-  }, true);
-  document.addEventListener("click", (event) => { if (event.target.closest("#chat-send")) catchText(); }, true);
-
-  Object.assign(kimi, {
-    begin: () => show(""),
-    send,
-    stop,
-  });
+  kimi.begin = () => show("");
 })();

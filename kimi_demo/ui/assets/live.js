@@ -285,7 +285,7 @@
     }
   }
 
-  // What the server answers, or null after a failure, which the tab's notice shows then.
+  // What the server answers; null where it refused, undefined where it was not reached. The tab's notice shows why.
   async function post(kind, act, given) {
     try {
       const answer = await fetch(`kimi/act/${act}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given), signal: AbortSignal.timeout(60000) });
@@ -296,7 +296,7 @@
       const told = Object.assign(document.createElement("div"), { className: "notice", textContent: byId("header").dataset.away });
       told.dataset.kind = "error";
       notice(kind, told.outerHTML);
-      return null;
+      return undefined;
     }
   }
 
@@ -361,13 +361,7 @@
     else if (id && tries) setTimeout(() => lastTab(tries - 1), 100);
   }
 
-  // The text of the tab's field is on its way to the model: the field is empty again, unless something else stands in it by now.
-  function taken(kind, text) {
-    const box = fieldOf(`${kind}-input`);
-    if (text && box?.value === text) write(box, "");
-  }
-
-  window.kimi = { follow, refresh, show, post, notice, write, taken, opened: () => open(conversation), conversation: () => conversation };
+  window.kimi = { follow, refresh, show, post, notice, write, opened: () => open(conversation), conversation: () => conversation };
   badge();
   lastTab(50);
 })();

@@ -33,6 +33,37 @@
     document.querySelector('button[data-chat-mode][aria-checked="true"]').focus();
   });
 
+  // ---- the field ----------------------------------------------------------------------------------------------------
+
+  const kimi = window.kimi;
+  const composer = kimi.compose("raw", "#raw-run", {
+    empties: false,
+    enter: false,
+    submit: async (text, [temperature, max_tokens]) => {
+      const told = await kimi.post("raw", "raw_run", { text, temperature, max_tokens });
+      if (told !== undefined) kimi.refresh("raw", true); // also where it was refused: another tab's prompt may be going on
+      return Boolean(told);
+    },
+  });
+
+  kimi.raw = {
+    // The open conversation as its prompt; what is typed while that is on its way stays.
+    async render() {
+      const before = composer.field().value;
+      const told = await kimi.post("raw", "raw_render", { chat: kimi.conversation(), text: before });
+      if (!told) return;
+      if (composer.field().value === before) kimi.write(composer.field(), told.prompt);
+      kimi.notice("raw", told.html);
+    },
+    // The guide's example, whole.
+    guide(prompt, temperature, tokens) {
+      kimi.write(composer.field(), prompt);
+      kimi.write(document.querySelector("#raw-temperature input"), temperature);
+      kimi.write(document.querySelector("#raw-max-tokens input"), tokens);
+      kimi.notice("raw", "");
+    },
+  };
+
   set(chosen());
   // Gradio puts the tab's content in place when it is first shown.
   new MutationObserver((_, observer) => {
