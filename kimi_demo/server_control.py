@@ -22,6 +22,7 @@ from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.monitor import Monitor
 from kimi_demo.engines.phases import READY
 from kimi_demo.engines.saved_launches import SavedLaunches, Start, start_key
+from kimi_demo.engines.vllm_parser import VllmParser
 from kimi_demo.server_weights import Weights
 from kimi_demo.settings import Settings
 
@@ -58,6 +59,7 @@ class ServerControl:
         self.engine = engine
         self.saved = saved
         self.monitor = Monitor(engine)
+        self.parser = VllmParser()
         self.weights = Weights(settings.data / "models", settings.hub_token)
         self.own = settings if settings.base_url is None else settings.model_copy(update={"base_url": None, "api_key": None, "model": None})
         self.options = LaunchOptions.of(self.own)
@@ -78,6 +80,7 @@ class ServerControl:
 
     async def aclose(self) -> None:
         await self.weights.stop()
+        await self.parser.aclose()
         for task in (*self._tasks, *(task for task in (self._asking, self._checking) if task is not None)):
             task.cancel()
             with suppress(asyncio.CancelledError):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeVar, get_args
 
 from fastapi import FastAPI, Request
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.availability import find_vllm
 from kimi_demo.engines.hub.job import Source
+from kimi_demo.engines.launch_objection import Objection, needs_parser, objection
 from kimi_demo.engines.launch_options import LaunchOptions
 from kimi_demo.engines.launch_shown import docker, shell
 from kimi_demo.server_plan import planned
@@ -19,6 +21,10 @@ from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.server_plan import plan_html
 
 SOURCES: tuple[Source, ...] = get_args(Source)
+
+
+_PARSER_S = 25.0
+"""How long an answer waits for vLLM's import; a browser gives up after 60 s, and on a busy machine that may be too few."""
 
 
 class Takeover(Given):
@@ -67,6 +73,10 @@ class Forgotten(Given):
     address: str
 
 
+class ParserSilent(Exception):
+    """vLLM's parser could not be asked; its text is a sentence in the page's language."""
+
+
 G = TypeVar("G", bound=Given)
 
 
@@ -81,7 +91,39 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
         add_act(app, services, name, given, checked)
 
     async def start(given: Form) -> None:
-        await control.start(options_in(given.options, texts), given.model, takeover=given.takeover)
+        options = options_in(given.options, texts)
+        with suppress(ParserSilent, TimeoutError):  # then the start itself shows what vLLM thinks of it
+            found = await against(options, given.model)
+            if found is not None:
+                raise Failure("launch.field", name=found.field, label=label_of(found.field, texts), problem=told_of(found))
+        await control.start(options, given.model, takeover=given.takeover)
+
+    async def against(options: LaunchOptions, model: str) -> Objection | None:
+        """Raises ParserSilent where vLLM cannot be asked, TimeoutError where it has not said yet; its answer is kept for the next time."""
+        if not needs_parser(options):
+            return None
+        launch = await control.launch_of(options, model)
+        try:
+            async with asyncio.timeout(_PARSER_S):
+                return await objection(control.parser, launch, options)
+        except Failure as failure:
+            raise ParserSilent(texts.sentence(failure)) from failure
+
+    def told_of(found: Objection) -> str:
+        return texts.say("launch_problem.vllm", words=found.words)
+
+    async def arguments(given: Form) -> dict[str, str | bool]:
+        """What vLLM's own parser says: the field that is wrong and why, or a sentence for below the arguments; wait: ask again."""
+        build = find_vllm()
+        try:
+            found = await against(options_in(given.options, texts), given.model)
+        except TimeoutError:
+            return {"wait": True}
+        except ParserSilent as silent:
+            return {"told": texts.say("server_page.arguments.unknown", reason=silent)}
+        if found is not None:
+            return {"field": found.field, "problem": told_of(found)}
+        return {"told": texts.say("server_page.arguments.taken", version=build.version if build is not None else "")}
 
     async def restart(given: Takeover) -> None:
         await control.restart(takeover=given.takeover)
@@ -95,10 +137,11 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
     async def forget(given: Forgotten) -> None:
         control.forget(given.address)
 
-    async def preview(given: Form) -> dict[str, str]:
-        """The launch as lines, or the field that is wrong and why."""
+    async def preview(given: Form) -> dict[str, str | bool]:
+        """The launch as lines, or the field that is wrong and why; ask: whether vLLM's parser has to be asked (`server_arguments`)."""
         try:
-            launch = await control.launch_of(options_in(given.options, texts), given.model)
+            options = options_in(given.options, texts)
+            launch = await control.launch_of(options, given.model)
         except Failure as failure:
             what, hint = texts.failure(failure.code, failure.params)
             field = (
@@ -110,7 +153,8 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
             )
             return {"field": field, "problem": what if field != "model" else f"{what} {hint}"}
         build = find_vllm()
-        return {"shell": shell(launch), "docker": docker(launch, build.version if build is not None else "0.32.0")}
+        version = build.version if build is not None else "0.32.0"
+        return {"shell": shell(launch), "docker": docker(launch, version), "ask": needs_parser(options)}
 
     async def save(given: Profile) -> dict[str, str]:
         return {"name": control.saved.save_profile(given.name, options_in(given.options, texts))}
@@ -163,6 +207,7 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
     act("server_use", Where, use)
     act("server_forget", Forgotten, forget)
     act("server_preview", Form, preview)
+    act("server_arguments", Form, arguments)
     act("server_profile_save", Profile, save)
     act("server_profile_delete", Named, delete)
     act("server_profile_load", Named, load)
@@ -199,8 +244,13 @@ def options_in(fields: dict[str, str | bool], texts: Texts) -> LaunchOptions:
         problem = (
             texts.say(f"launch_problem.{known}", limit=limit) if known else _told(str(first["msg"]).removeprefix("Value error, "), texts)
         )
-        label = texts.strings.get(f"launch_option.{name}.label", name)
+        label = label_of(name, texts)
         raise Failure("launch.field", name=name, label=label, problem=problem) from None
+
+
+def label_of(name: str, texts: Texts) -> str:
+    """What the form calls the field `name` of `LaunchOptions`."""
+    return texts.strings.get(f"launch_option.{name}.label", name)
 
 
 def _told(words: str, texts: Texts) -> str:

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.browser.page import DemoPage
+from tests.browser.page import ENGINE_MS, DemoPage
 from tests.demo import Demo
 from tests.programs import ROOT, running
 from tests.scripted_server import Scripted
@@ -84,6 +84,24 @@ async def test_a_launch_is_shown_as_it_is_typed_and_a_wrong_field_says_so(server
     await expect(server_tab.at('#srv-form [name="max_model_len"]')).to_have_value("131072")
     await server_tab.at('[data-act="server_profile_delete"]').click()
     await expect(profile).to_have_count(0)
+
+
+async def test_arguments_are_held_against_vllms_own_parser_before_a_start(server_tab: DemoPage) -> None:
+    await view(server_tab, "launch")
+    more, wrong = server_tab.at('#srv-form [name="extra"]'), server_tab.at('[data-field="extra"] .srv-wrong')
+    await more.fill("--no-such-flag 1")
+    await expect(server_tab.at("#srv-asked .spinner")).to_be_visible()
+    await expect(wrong).to_contain_text("vLLM would not take it: unrecognized arguments: --no-such-flag", timeout=ENGINE_MS)
+    await expect(more).to_have_attribute("aria-invalid", "true")
+    await server_tab.at("[data-srv-start]").click()  # it is refused, and what answers goes on
+    await expect(server_tab.at("#server-notice")).to_contain_text("More arguments: vLLM would not take it: unrecognized arguments")
+    await expect(server_tab.at("#srv-head .srv-state")).to_have_text("ready")
+    await more.fill("--seed 1")
+    taken = re.compile(r"vLLM \d+\.\d+\.\d+\S* takes these arguments\.")
+    await expect(server_tab.at("#srv-asked")).to_contain_text(taken, timeout=ENGINE_MS)
+    await expect(wrong).to_be_hidden()
+    await more.fill("")
+    await expect(server_tab.at("#srv-asked")).to_be_empty()
 
 
 async def test_metrics_are_plotted_and_have_values_under_the_pointer(server_tab: DemoPage) -> None:

@@ -1,5 +1,6 @@
 """vLLM's own parser on the lines that this program makes: one child process for all of them."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test_every_line_is_one_that_vllm_takes_and_wrong_ones_are_told_in_its_words(
 
 
 def test_a_child_that_cannot_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vllm_parser, "_CHILD", "print('no JSON')")
+    monkeypatch.setattr(vllm_parser, "_COMMAND", (sys.executable, "-c", "print('no JSON')"))
     with pytest.raises(Failure) as failed:
         refused([["m"]])
     assert failed.value.code == "server.parser"

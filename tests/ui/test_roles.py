@@ -32,6 +32,7 @@ OPERATOR_ACTS: dict[str, dict[str, Any]] = {
     "server_use": {"address": "http://127.0.0.1:9/v1"},
     "server_forget": {"address": "http://127.0.0.1:9/v1"},
     "server_preview": {"options": {}, "model": "rehearsal"},
+    "server_arguments": {"options": {}, "model": "rehearsal"},
     "server_profile_save": {"name": "a", "options": {}},
     "server_profile_delete": {"name": "a"},
     "server_profile_load": {"name": "a"},

@@ -125,7 +125,8 @@
     previewing = setTimeout(async () => {
       if (!byId("srv-form")) return;
       const mine = ++asked;
-      const told = await window.kimi.post("server", "server_preview", form());
+      const given = form();
+      const told = await window.kimi.post("server", "server_preview", given);
       if (!told || mine !== asked) return; // something newer was typed
       for (const field of byId("srv-form").querySelectorAll(".srv-field")) {
         const wrong = field.querySelector(".srv-wrong");
@@ -136,6 +137,7 @@
         field.querySelector("input, select").setAttribute("aria-invalid", String(is));
       }
       for (const name of ["shell", "docker"]) byId(`srv-line-${name}`).textContent = told[name] || "";
+      document.dispatchEvent(new CustomEvent("kimi-launch-shown", { detail: { given, ask: told.ask === true } }));
     }, PREVIEW_MS);
   }
 

@@ -33,6 +33,12 @@ def form_html(options: LaunchOptions, model: str, models: Sequence[ModelChoice],
             name, f'<input type="text" name="{name}" value="{escape(getattr(options, name))}" spellcheck="false" maxlength="4000">', wide
         )
 
+    def arguments() -> str:
+        """Below them is said what vLLM thinks of them, by assets/launch.js."""
+        field = text("extra", wide=True).removesuffix("</label>")
+        asking = escape(say("server_page.arguments.asking"))
+        return f'{field}<small class="fine" id="srv-asked" role="status" data-asking="{asking}"></small></label>'
+
     def select(name: str, choices: Sequence[tuple[str, str]]) -> str:
         chosen = getattr(options, name)
         items = "".join(f'<option value="{key}"{" selected" if key == chosen else ""}>{escape(words)}</option>' for key, words in choices)
@@ -55,7 +61,7 @@ def form_html(options: LaunchOptions, model: str, models: Sequence[ModelChoice],
     fields.append(number(_ON_CPU) if on_cpu else number(_ON_GPU, "0.01"))
     fields.append(select("kv_cache_dtype", [("auto", say("launch_option.auto")), ("fp8", "fp8")]))
     fields.append(select("mm_encoder_tp_mode", [("", say("launch_option.auto")), ("weights", "weights"), ("data", "data")]))
-    fields += [text("served_model_name"), text("speculative", wide=True), text("extra", wide=True)]
+    fields += [text("served_model_name"), text("speculative", wide=True), arguments()]
     fields += [check(name) for name in _CHECKS]
     code = "".join(
         f'<h4>{escape(say(f"server_page.line.{form}"))}</h4><div class="code"><pre id="srv-line-{form}" tabindex="0"></pre>'
