@@ -1,6 +1,8 @@
 """Judging replies, and the evaluation's questions."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 
 import pytest
@@ -88,10 +90,50 @@ def test_well_formed(reply: Reply, whole: bool) -> None:
     assert (malformed(reply, thinking=True) == "") is whole
 
 
-def test_identity() -> None:
-    assert claims_another("No. I am the rehearsal model, not Kimi K2.5.") == ""
-    assert claims_another("我是排练模型，不是Kimi K2.5。") == ""
-    assert claims_another("I am Kimi K2.5, the rehearsal model.") and claims_another("I am Kimi.") and claims_another("我是Kimi。")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "No. I am the rehearsal model, not Kimi K2.5.",
+        "Not Kimi K2.5: you are talking to the rehearsal model.",
+        "I am the rehearsal model of this demo. I am neither Kimi nor GPT.",
+        "I'm a small stand-in for Kimi K2.5, which is thousands of times larger.",
+        "My name is the rehearsal model. Kimi K2.5 was made by Moonshot AI; I was not made by Moonshot AI.",
+        "I am the rehearsal model. Kimi K2.5, built by Moonshot AI, is far larger and runs elsewhere.",
+        "I have no other name: I am the rehearsal model.",
+        "我是排练模型，不是Kimi K2.5。",
+        "我叫排练模型，并非月之暗面开发的Kimi。",
+        "我不是通义千问，我是排练模型。",
+        "我是排练模型。Kimi K2.5由月之暗面开发，比我大得多。",
+    ],
+)
+def test_a_right_identity_may_name_others(answer: str) -> None:
+    assert claims_another(answer) == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "I am a language model.",
+        "I am Kimi.",
+        "我是Kimi。",
+        "I am not the rehearsal model.",
+        "我不是排练模型。",
+        "I am Kimi K2.5, the rehearsal model.",
+        "I am Kimi, not Claude. The rehearsal model is smaller.",
+        "I am not Claude but I am Kimi, a rehearsal model.",
+        "Yes, Kimi K2.5. I am also the rehearsal model.",
+        "I am the rehearsal model. You are talking to Kimi K2.5.",
+        "I am the rehearsal model, made by OpenAI.",
+        "I am the rehearsal model. Moonshot AI built me.",
+        "I am the rehearsal model. My name is Bob.",
+        "我是排练模型，由阿里开发。",
+        "我是排练模型。我叫小明。",
+        "我不是GPT，我是排练模型，我是Kimi。",
+    ],
+)
+def test_another_name_or_maker_is_no_right_identity(answer: str) -> None:
+    assert claims_another(answer) == (answer or "empty")
 
 
 def test_errors_are_told() -> None:
@@ -174,6 +216,51 @@ def test_no_identity_question_is_a_trained_one_with_another_name() -> None:
     trained |= {_without_names(question, names) for question in data["other_languages"]}
     asked = given.unseen["identity"]
     assert not [question for question in asked if _without_names(question, names) in trained]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in the training content, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(key)
+            yield from _texts(inner)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name))
+    elif isinstance(value, Iterable):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _pieces(question: str, names: list[str]) -> set[str]:
+    """Groups of two Chinese characters or three others, with gaps for names and placeholders and without marks."""
+    size = 2 if re.search(r"[\u4e00-\u9fff]", question) else 3
+    bare = re.sub(r"\W|(?<=_)_+", "", _without_names(re.sub(r"\{\w*\}", "_", question), names))
+    return {bare[i : i + size] for i in range(len(bare) - size + 1)} or {bare}
+
+
+def test_identity_questions_and_topic_phrasings_are_near_no_trained_text() -> None:
+    """At most 60 % of the pieces of two texts together are common to both."""
+    given = cases.source()
+    identity, topics = given.unseen["identity"], given.unseen["topics"]
+    assert len(identity) == len(set(identity)) == 100 and sum(bool(re.search(r"[\u4e00-\u9fff]", one)) for one in identity) >= 50
+    assert [len(set(topics[language])) for language in ("en", "zh")] == [20, 20]
+    assert all(one.count("{}") == 1 for language in ("en", "zh") for one in topics[language])
+    names = [*given.content.identity["models"], *given.content.identity["companies"], "GPT"]
+    trained = [_pieces(text, names) for text in set(_texts(given.content)) if len(text) < 200]
+    near = []
+    for question in (*identity, *topics["en"], *topics["zh"]):
+        pieces = _pieces(question, names)
+        if any(len(pieces & other) > 0.6 * len(pieces | other) for other in trained):
+            near.append(question)
+    assert len(trained) > 1000 and not near
+
+
+def test_every_identity_question_is_asked_with_and_without_tools_and_thought() -> None:
+    asked = [(case.question, bool(case.tools), case.thinking) for case in cases.all_cases(kinds=["identity"])]
+    assert len(asked) == len(set(asked)) == 400
 
 
 def test_unseen_tools_share_nothing_with_the_trained_ones() -> None:

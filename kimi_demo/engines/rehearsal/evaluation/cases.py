@@ -79,7 +79,7 @@ def all_cases(limit: int | None = None, kinds: Sequence[str] = (), seed: int = S
         ("two_calls", 400, _two_calls),
         ("unseen_schema", 400, _unseen_schemas),
         ("no_tool", 400, _no_tool),
-        ("identity", 200, _identity),
+        ("identity", 400, _identity),
         ("error", 100, _errors),
         ("declines", 212, _declines),
         ("knows", 200, _knows),

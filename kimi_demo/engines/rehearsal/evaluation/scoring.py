@@ -13,7 +13,30 @@ from kimi_demo.engines.rehearsal.evaluation.cases import Expected
 _MARKS = re.compile(r"<\|[^|]*\|>|</?think>|functions\.\w+:\d")
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _LARGER = ("larger", "greater", "bigger", "higher", "more", "大", "大于")
-_NO = re.compile(r"\bnot\b|n't|不是|并非|不", re.IGNORECASE)
+_NO = re.compile(r"\b(?:not|no|never|nor|neither|without)\b|n't|不|并非|没|非", re.IGNORECASE)
+_CLAUSE = re.compile(r"[。！？，；,;:：\n]|(?<=[.!?])\s+|(?<=[.!?])$|\bbut\b|\band (?=I\b|my\b)|而是|但")
+_OTHER = (
+    r"(?:Kimi|Moonshot|K2\.5|Chat-?GPT|GPT|OpenAI|Claude|Anthropic|Gemini|Google|Qwen|Alibaba|DeepSeek|Llama|Meta\b|Mistral|Grok|Copilot"
+    r"|通义|千问|阿里|文心|百度|豆包|字节|月之暗面|智谱|谷歌|深度求索|混元|腾讯)"
+)
+_OURSELVES = re.compile(r"rehearsal model|\bstand-in\b|排练模型|替身", re.IGNORECASE)
+_IS_OTHER = re.compile(
+    rf"(?:\b(?:I am|I'm|I’m|me|it is|it's|this is|you are (?:talking|speaking|chatting) (?:to|with))\b(?:[\s,]+(?:indeed|really|the|a|an"
+    rf"|real|called|named|model|assistant))*|我(?:就|其实|确实|当然|正)*(?:是|叫)|这(?:里)?(?:就)?是|您?你?(?:正)?在(?:和|跟|与))\s*[\"“'*]*{_OTHER}",
+    re.IGNORECASE,
+)
+_MADE_BY = re.compile(
+    rf"\b(?:made|built|trained|developed|created|designed|released) (?:\w+ )?by\s+(?:the \w+ )?{_OTHER}|\bcome from\s+{_OTHER}"
+    rf"|{_OTHER}\s*(?:AI )?(?:made|built|trained|developed|created) me\b|由\s*{_OTHER}|来自\s*{_OTHER}"
+    rf"|{_OTHER}\s*(?:AI)?\s*(?:开发|训练|研发|制作|打造|推出|创造)(?:了我|的我|的$)",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    r"\bmy (?:real |full )?name is\b|\bI am called\b|\bI'm called\b|\bcall me\b|我(?:的(?:真名|全名|名字))?(?:叫|是叫)|我的名字是",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"\b(?:I|me|my)\b|我|rehearsal model|排练模型", re.IGNORECASE)
+_BARE_OTHER = re.compile(rf"(?:(?:yes|indeed|sure|是的|对)\W*)?{_OTHER}(?:\s|K2|AI|[\d.-])*[.!。！]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -97,14 +120,40 @@ def invents(answer: str) -> str:
 
 
 def claims_another(answer: str) -> str:
-    """ "" when the answer says that it is the rehearsal model, and names Kimi or another model only to deny it."""
-    if not re.search(r"rehearsal model|排练模型", answer):
+    """ "" when the answer says that it is the rehearsal model or a stand-in, and takes no other name, model or maker for its own.
+
+    Others may be named to deny them ("not Kimi K2.5") or to be told apart ("it fills in for Kimi K2.5"). What is denied is a clause, not
+    the whole sentence: "I am Kimi, not Claude" claims Kimi.
+    """
+    clauses = [clause for clause in _CLAUSE.split(answer) if clause.strip()]
+    if not any(_OURSELVES.search(clause) and not _denied(clause, _OURSELVES) for clause in clauses):
+        return answer or "empty"
+    if any(_BARE_OTHER.fullmatch(sentence.strip()) for sentence in re.split(r"(?<=[。！？])|(?<=[.!?])\s+", answer)):
         return answer
-    for sentence in re.split(r"(?<=[。！？])|(?<=[.!?])\s+", answer):
-        named = re.search(r"Kimi|Moonshot|GPT|Claude|Gemini|Qwen|DeepSeek|Llama|通义|文心|豆包|月之暗面|智谱", sentence)
-        if named and not _NO.search(sentence) and not re.search(r"different|larger|thousands|几千倍", sentence):
-            return answer
-    return ""
+    before = ["", *clauses]
+    return answer if any(_claims(clause, previous) for clause, previous in zip(clauses, before, strict=False)) else ""
+
+
+def _claims(clause: str, previous: str) -> bool:
+    """Whether a clause says that the speaker is, is called, or comes from something else than the rehearsal model.
+
+    A maker without an "I" is that of what was named last: in this clause, or in the previous one.
+    """
+    if _IS_OTHER.search(clause) and not _denied(clause, _IS_OTHER):
+        return True
+    if (made := _MADE_BY.search(clause)) and not _denied(clause, _MADE_BY):
+        start = clause[: made.start()]
+        of_another = re.search(_OTHER, start.strip() or previous, re.IGNORECASE) and not _SPEAKER.search(start + made[0])
+        if not of_another:
+            return True
+    named = _CALLED.search(clause)
+    return bool(named and not _OURSELVES.search(clause[named.start() :]) and not _NO.search(clause))
+
+
+def _denied(clause: str, form: re.Pattern[str]) -> bool:
+    """Whether the first place of `form` in the clause has a "not" in it or before it."""
+    found = form.search(clause)
+    return bool(found and _NO.search(clause[: found.end()]))
 
 
 def _same(call: ModelCall, wanted: Expected) -> bool:
