@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from kimi_demo.qa import check_agrees, check_answer, check_calls, check_reply, check_several
 from kimi_demo.qa.attempt import Attempt
 from kimi_demo.qa.case import Planned
+from kimi_demo.qa.report import CaseReport, state_of
 from kimi_demo.qa.verdict import CheckResult, Verdict, together
 
 ONE: tuple[Callable[[Planned, Attempt], list[Verdict]], ...] = (
@@ -53,3 +54,12 @@ def judge(planned: Planned, attempts: Sequence[Attempt]) -> list[CheckResult]:
     if planned.case.manual and any(seen.failure is None for seen in attempts):
         found.append((0, Verdict("manual", "open")))
     return together(found, needed=planned.case.needed, warns=planned.case.warns)
+
+
+def by_hand(case: CaseReport, *, good: bool, note: str = "") -> CaseReport:
+    """`case` with what a person says of it. Raises KeyError where nothing of it is to be judged by hand."""
+    if not any(check.check == "manual" for check in case.checks):
+        raise KeyError(case.id)
+    said = {"outcome": "pass" if good else "fail", "passed": int(good), "got": note}
+    checks = tuple(check.model_copy(update=said) if check.check == "manual" else check for check in case.checks)
+    return case.model_copy(update={"checks": checks, "state": state_of(checks), "note": note})

@@ -10,7 +10,7 @@ from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.qa.asking import LIMIT_S, attempt
 from kimi_demo.qa.attempt import Attempt
 from kimi_demo.qa.case import Overrides, Planned, Suite, planned
-from kimi_demo.qa.judging import judge
+from kimi_demo.qa.judging import by_hand, judge
 from kimi_demo.qa.report import CaseReport, Report, ServerSeen, State, state_of
 from kimi_demo.tools.schema_checker import SchemaChecker
 
@@ -22,7 +22,7 @@ class QaRun:
 
     endpoint: a connection of the run's own, since its `as_sent` is set while cases run. at_once: requests at the same time, in place of
     the suite's. only: ids or families of the cases to run. command: the server's command line, where it is known.
-    on_case: called at every change of a case's state.
+    before: what an earlier run of the same suite has found; `again` goes on from there. on_case: called at every change of a case's state.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class QaRun:
         only: Collection[str] = (),
         command: Sequence[str] = (),
         limit_s: float = LIMIT_S,
+        before: Report | None = None,
         on_case: Told | None = None,
     ) -> None:
         self.suite = suite
@@ -45,12 +46,13 @@ class QaRun:
         self._limit_s = limit_s
         self._told = on_case
         self._plan = {p.id: p for p in planned(suite, self._overrides) if not only or p.id in only or p.family in only}
-        self._cases = {p.id: _untouched(p) for p in self._plan.values()}
+        found = {case.id: case for case in before.cases if case.state != "running"} if before is not None else {}
+        self._cases = {p.id: found.get(p.id) or _untouched(p) for p in self._plan.values()}
         self._task: asyncio.Task[None] | None = None
-        self._started_at = ""
-        self._seconds = 0.0
-        self._version: str | None = None
-        self.stopped = False
+        self._started_at = before.started_at if before is not None else ""
+        self._seconds = before.seconds if before is not None else 0.0
+        self._version: str | None = before.server.version if before is not None else None
+        self.stopped = before is not None and before.stopped
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -94,16 +96,7 @@ class QaRun:
 
     def judged(self, case_id: str, *, good: bool, note: str = "") -> CaseReport:
         """What a person says of a manual case. Raises KeyError for one that is not open."""
-        case = self._cases[case_id]
-        if not any(check.check == "manual" for check in case.checks):
-            raise KeyError(case_id)
-        checks = tuple(
-            check.model_copy(update={"outcome": "pass" if good else "fail", "passed": int(good), "got": note})
-            if check.check == "manual"
-            else check
-            for check in case.checks
-        )
-        self._put(case.model_copy(update={"checks": checks, "state": state_of(checks), "note": note}))
+        self._put(by_hand(self._cases[case_id], good=good, note=note))
         return self._cases[case_id]
 
     def report(self) -> Report:

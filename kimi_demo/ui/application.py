@@ -24,6 +24,9 @@ from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.engines.saved_launches import SavedLaunches
 from kimi_demo.engines.server_note import ServerNote
 from kimi_demo.mcp_target import mcp_targets
+from kimi_demo.qa_books import Books
+from kimi_demo.qa_runs import QaRuns
+from kimi_demo.qa_suites import Catalogue
 from kimi_demo.runs.images import Images
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
@@ -60,7 +63,7 @@ class Application:
         """Stops all runs, then the engines, then the store; each even if the one before fails."""
         services = self.services
         engines = (services.workbench.aclose, services.chat_engine.stop, services.offline.close)
-        runs = (services.control.aclose, services.batches.aclose, services.chats.aclose, services.registry.aclose)
+        runs = (services.control.aclose, services.qa.aclose, services.batches.aclose, services.chats.aclose, services.registry.aclose)
         for step in (*runs, *engines):
             try:
                 await step()
@@ -92,6 +95,8 @@ async def build(settings: Settings, access: Access) -> Application:
     shelf = Shelf(settings.data / "batches")
     await asyncio.to_thread(shelf.recover)
     batch_engines = BatchEngines(settings, folder, offline, engine, lease)
+    books = Books(settings.data / "qa")
+    await asyncio.to_thread(books.recover)
     saved = await asyncio.to_thread(SavedLaunches, settings.data / "servers.json")
 
     services = Services(
@@ -107,6 +112,7 @@ async def build(settings: Settings, access: Access) -> Application:
         lease=lease,
         batches=Batches(shelf, Drafts(shelf, batch_engines, settings), batch_engines),
         control=ServerControl(settings, engine, folder, lease, saved),
+        qa=QaRuns(engine, books, Catalogue(settings.data / "suites")),
         people=People(),
         workbench=_workbench(settings, guardian),
     )

@@ -1,16 +1,16 @@
-"""The page: a header and four tabs, in Gradio Blocks. What is written live is drawn by assets/live.js into the `.live` boxes."""
+"""The page: a header and five tabs, in Gradio Blocks. What is written live is drawn by assets/live.js into the `.live` boxes."""
 
 from html import escape
 
 import gradio as gr
 
-from kimi_demo.ui import api, batch_tab, chat_tab, server_tab, tools_tab
+from kimi_demo.ui import api, batch_tab, chat_tab, qa_tab, server_tab, tools_tab
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
-SCRIPTS = ("live", "composer", "chat", "parameters", "request", "images", "raw", "bench", "tools", "batch", "launch", "server")
+SCRIPTS = ("live", "composer", "chat", "parameters", "request", "images", "raw", "bench", "tools", "batch", "launch", "server", "qa")
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server")
+SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa")
 
 
 def build(services: Services) -> gr.Blocks:
@@ -27,6 +27,8 @@ def build(services: Services) -> gr.Blocks:
                 batch_tab.build(services)
             with gr.Tab(texts.say("server_page.tab"), id="server", elem_id="tab-server"):
                 server_tab.build()
+            with gr.Tab(texts.say("qa_page.tab"), id="qa", elem_id="tab-qa"):
+                qa_tab.build()
         api.build(services)
     return blocks
 

@@ -19,6 +19,8 @@ from kimi_demo.ui.chat_routes import add_chat_routes
 from kimi_demo.ui.chat_send import add_chat_send
 from kimi_demo.ui.image_routes import add_images
 from kimi_demo.ui.live import KINDS, Live
+from kimi_demo.ui.qa_acts import add_qa_acts
+from kimi_demo.ui.qa_routes import add_qa_routes
 from kimi_demo.ui.raw_send import add_raw_send
 from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
@@ -48,6 +50,8 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_bench(app, services)
     add_server_routes(app, services)
     add_server_acts(app, services)
+    add_qa_routes(app, services)
+    add_qa_acts(app, services)
 
     add_batch_drafts(app, services)
     add_batch_routes(app, services)  # its stream before those of all other kinds

@@ -16,6 +16,7 @@ from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.availability import require_vllm
 from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.offline import OfflineEngine
+from kimi_demo.qa_runs import QaRuns
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.server_control import ServerControl
@@ -56,6 +57,7 @@ class Services:
     lease: Lease
     batches: Batches
     control: ServerControl
+    qa: QaRuns
     people: People
     workbench: Workbench
 

@@ -204,3 +204,15 @@ async def test_every_shipped_suite_runs_to_its_end(name: str, server: Scripted, 
         assert case.state in ("pass", "fail", "warn") and {check.check for check in case.checks} != {"answered"}, case.id
         for seen in case.attempts:
             assert seen.failure is None or seen.failure.code.startswith("tools."), (case.id, seen.failure)
+
+
+async def test_a_run_goes_on_from_the_report_of_an_earlier_one(server: Scripted, endpoint: Endpoint) -> None:
+    suite = many(3, checks={"answer": {"contains": "blue"}})
+    with playing(server, lambda ask: blue(ask) if "Number 1" in str(ask.body["messages"]) else Script(told("content", "Red."))):
+        before = await QaRun(endpoint, suite).run()
+    later = QaRun(endpoint, suite, before=before)
+    assert later.report().cases == before.cases and later.report().started_at == before.started_at
+    with playing(server, blue):
+        report = await later.again()
+        assert report.counts == {"pass": 3} and len(server.chats) == 2
+    assert report.cases[1] == before.cases[1] and report.seconds > before.seconds

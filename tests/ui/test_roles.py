@@ -40,10 +40,20 @@ OPERATOR_ACTS: dict[str, dict[str, Any]] = {
     "server_check_stop": {},
     "server_ask": {},
     "server_key": {},
+    "qa_start": {"suite": "smoke"},
+    "qa_stop": {},
+    "qa_again": {"run": "a"},
+    "qa_delete": {"run": "a"},
+    "qa_baseline": {"run": "a"},
+    "qa_baseline_drop": {"run": "a"},
+    "qa_judge": {"run": "a", "case": "b", "good": True},
 }
 """With a body that is well made, so that nothing but the visitor is wrong with it."""
 
-OPERATOR_PAGES = ("/kimi/server/live", "/kimi/server/log")
+OPERATOR_PAGES = (
+    *("/kimi/server/live", "/kimi/server/log"),
+    *("/kimi/qa/live", "/kimi/qa/runs/{run}/case/{case_id}", "/kimi/qa/runs/{run}/report.{form}"),
+)
 
 VISITOR_ACTS = (
     *("chat_again", "chat_edit", "chat_version", "chat_take_back", "chat_bring_back", "chat_send_waiting", "chat_rename", "chat_delete"),
@@ -58,6 +68,7 @@ VISITOR_ACTS = (
 ROLES: dict[str, Role] = {
     "/kimi/badge": "anyone",
     "/kimi/server/frame": "anyone",  # a sentence for everybody else
+    "/kimi/qa/frame": "anyone",  # as well
     **{f"/kimi/act/{name}": "operator" for name in OPERATOR_ACTS},
     **{path: "operator" for path in OPERATOR_PAGES},
     **{f"/kimi/act/{name}": "visitor" for name in VISITOR_ACTS},
@@ -143,9 +154,12 @@ async def test_who_may_do_what(application: tuple[Application, Access, Scripted]
         hidden = (await stranger.get("/kimi/server/frame")).text
         shown = (await operator.get("/kimi/server/frame")).text
         assert "srv-form" in shown and "srv-form" not in hidden and hidden.count("<p") == 1
+        hidden, shown = (await stranger.get("/kimi/qa/frame")).text, (await operator.get("/kimi/qa/frame")).text
+        assert "qa-form" in shown and "qa-form" not in hidden and hidden.count("<p") == 1
         # Nothing of it is in what Gradio tells every browser, either.
         assert "tensor" not in (await stranger.get("/config")).text
     assert app.services.chat_engine.state.name == "ready" and app.services.control.saved.profiles == {}
+    assert not app.services.qa.books.cards
 
 
 async def test_a_text_that_is_too_long_is_told_in_our_words(application: tuple[Application, Access, Scripted]) -> None:
