@@ -69,7 +69,10 @@ def test_a_command_imports_neither_another_nor_gradio() -> None:
         (["--auth", "s3cret"], "argument --auth: must be USER:PASSWORD"),
         (["--no-such-flag"], "unrecognized arguments: --no-such-flag"),
         (["--por", "1"], "unrecognized arguments: --por 1"),
-        (["surprise"], "there is no command 'surprise': choose from ui, batch, tools, plan, shape, qa, download, serve, check, bench, rehearsal"),
+        (
+            ["surprise"],
+            "there is no command 'surprise': choose from ui, batch, tools, plan, shape, qa, download, serve, check, bench, rehearsal",
+        ),
         (["--port"], "argument --port: expected one argument"),
     ],
 )
