@@ -55,11 +55,22 @@ async def server(page: DemoPage) -> None:
     await expect(page.at('[data-capability="reasoning"][data-can="yes"]')).to_be_visible(timeout=ENGINE_MS)
 
 
+async def qa(page: DemoPage) -> None:
+    """A finished run of the shortest suite; the next picture shows the same run."""
+    await page.tab("QA")
+    await expect(page.at("#qa-suites .qa-suite").first).to_be_visible()
+    if not await page.at("[data-qa-open]").count():
+        await page.at('#qa-suites input[value="smoke"]').check()
+        await page.at("#qa-start").click()
+    await expect(page.at('#qa-head .qa-state[data-run-state="done"]')).to_be_visible(timeout=ENGINE_MS)
+    await page.at("#tabs").evaluate("box => box.scrollIntoView()")
+
+
 async def take(address: str, folder: Path) -> None:
     """Every tab wide, dark and on a phone, into `folder`. address: the operator's."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=system_chromium(), args=CHROMIUM_FLAGS)
-        for name, show in {"chat": chat, "tools": tools, "batch": batch, "server": server}.items():
+        for name, show in {"chat": chat, "tools": tools, "batch": batch, "server": server, "qa": qa}.items():
             for suffix, view, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", PHONE, "light")):
                 page = await DemoPage.open(browser, address, viewport=view, color_scheme=scheme)
                 await show(page)
