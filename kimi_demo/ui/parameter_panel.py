@@ -3,6 +3,7 @@
 One line in `parameters.FIELDS` makes a field here; its words are in ui/texts. The drawer is opened and closed by assets/parameters.js.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -85,16 +86,7 @@ def build(
         return [*said, gr.Button(words), use, state]
 
     def on_input(think: bool, key: str, *values: Any) -> list[Any]:
-        return told(think, key, values)
-
-    def take(key: str) -> list[Any]:
-        """A preset, whole: the mode that it is meant for and all its values."""
-        values = [field.shown(PRESETS[key].sampling) for field in FIELDS]
-        think = PRESETS[key].thinking
-        return [think, gr.Dropdown(value=key, info=_source(key, texts)), *values, *told(think, key, values)]
-
-    def on_offer(think: bool, key: str) -> list[Any]:
-        return take(preset_for(think, key) or key)
+        return [gr.Dropdown(info=_source(key, texts)), *told(think, key, values)]
 
     def on_load(saved: object) -> list[Any]:
         key, think, values = saved_values(saved)
@@ -106,13 +98,26 @@ def build(
 
     # Not each field's own event: Gradio 6.31 loses some of several quick ones. assets/parameters.js presses this after a pause.
     sync = gr.Button("", visible="hidden", elem_id="chat-parameters-sync")
-    sync.click(on_input, inputs, [*signs, kept], trigger_mode="always_last", **QUICK)
-    preset.input(take, preset, [*inputs, *signs, kept], trigger_mode="always_last", **QUICK)
-    reset.click(take, preset, [*inputs, *signs, kept], **QUICK)
-    offer.click(on_offer, [thinking, preset], [*inputs, *signs, kept], **QUICK)
+    sync.click(on_input, inputs, [preset, *signs, kept], trigger_mode="always_last", **QUICK)
+    # A preset is put into the fields by the browser itself: a late answer would come over what has been typed since.
+    rows = json.dumps({key: _row(key) for key in CHAT_PRESETS})
+    for trigger, which in ((preset.input, "key"), (reset.click, "key"), (offer.click, _OTHER_MODE)):
+        js = f"(key, thinking) => {{ const rows = {rows}; return rows[{which}]; }}"
+        taken = trigger(fn=None, inputs=[preset, thinking], outputs=inputs, js=js, trigger_mode="multiple")
+        taken.then(fn=None, js="() => document.getElementById('chat-parameters-sync').click()")
     restored = blocks.load(on_load, kept, [*inputs, *signs], **QUICK)
     restored.then(fn=None, js="() => document.documentElement.setAttribute('data-restored', '1')")
     return Panel(inputs)
+
+
+def _row(key: str) -> list[Any]:
+    """What `Panel.components` hold when the preset is taken whole."""
+    preset = PRESETS[key]
+    return [preset.thinking, key, *(field.shown(preset.sampling) for field in FIELDS)]
+
+
+_OTHER_MODE = "rows[key][0] === thinking ? key : Object.keys(rows).find((known) => rows[known][0] === thinking)"
+"""As `preset_for` says, in the browser."""
 
 
 def preset_for(thinking: bool, key: str) -> str | None:

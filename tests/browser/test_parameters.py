@@ -185,6 +185,27 @@ async def test_preset_and_thinking_go_together(page: DemoPage, scripted: Scripte
     assert body["chat_template_kwargs"] == {"thinking": True} and body["temperature"] == 1
 
 
+async def test_what_is_typed_right_after_a_preset_is_chosen_stays(page: DemoPage, scripted: Scripted) -> None:
+    await opened(page)
+    answer = asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        await answer.wait()
+        await route.continue_()
+
+    await page.page.route("**/run/predict*", slowly)
+    await page.at("#chat-preset input").click()
+    await page.page.get_by_role("option", name="Moonshot, thinking").click()
+    await expect(page.at("#chat-temperature input")).to_have_value("1")
+    await page.at("#chat-temperature input").fill("0.3")
+    answer.set()
+    await expect(page.at("#chat-temperature-mark .changed")).to_be_visible()
+    await expect(page.at("#chat-temperature input")).to_have_value("0.3")
+    await expect(page.at("#chat-preset")).to_contain_text("Moonshot")
+    await page.page.keyboard.press("Escape")
+    assert (await sent(page, scripted))["temperature"] == 0.3
+
+
 async def test_escape_in_the_drawer_does_not_stop_the_reply(page: DemoPage) -> None:
     await page.ask("chat", "[[long_thought tokens=400 rate=40]]")
     await expect(page.at("html")).to_have_attribute("data-chat", "running")
