@@ -68,6 +68,10 @@ class Settings(BaseSettings):
         "", "Page", "More host names under which the page may be opened, separated by commas (a reverse proxy's name, for example)."
     )
 
+    model_title: str = _field(
+        "", "Page", "Name of the model as those read it who open a published run. Default: the last part of its path.", max_length=120
+    )
+
     mcp: Annotated[tuple[str, ...], NoDecode] = _field(
         (),
         "Tools",
@@ -84,6 +88,8 @@ class Settings(BaseSettings):
     max_images: int = _field(6, "Limits", "Most images in one message.", ge=0)
     max_image_mb: float = _field(8.0, "Limits", "Largest image that is taken, in MB.", gt=0, le=9.5)
     max_image_side: int = _field(2048, "Limits", "Longer side in pixels above which an image is made smaller before it is sent.", ge=64)
+    max_published: int = _field(100, "Limits", "Most links to published runs that one visitor has at a time.", ge=0)
+    max_published_mb: int = _field(1000, "Limits", "Most room for all published pages together, in MB.", ge=0)
     max_runs_at_once: int = _field(64, "Limits", "Most runs going at the same time, all visitors together.", ge=1)
 
     @field_validator("vllm_args")

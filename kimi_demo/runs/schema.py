@@ -67,6 +67,28 @@ MIGRATIONS: tuple[str, ...] = (
         ) AS ends
         JOIN runs AS first ON first.nr = ends.first JOIN runs AS last ON last.nr = ends.last;
     """,
+    # 3. Pages that were made of runs and can be read by whoever has the token (runs/published.py). A page goes with the first of its
+    #    runs that is deleted, whoever deletes it.
+    """
+    CREATE TABLE published (
+        token TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        title TEXT NOT NULL,
+        published_at TEXT NOT NULL,
+        page BLOB NOT NULL
+    );
+    CREATE INDEX published_by_owner ON published (owner, published_at);
+    CREATE TABLE published_runs (
+        run TEXT NOT NULL,
+        token TEXT NOT NULL REFERENCES published (token) ON DELETE CASCADE,
+        PRIMARY KEY (run, token)
+    ) WITHOUT ROWID;
+    CREATE TRIGGER published_with_a_deleted_run AFTER DELETE ON runs BEGIN
+        DELETE FROM published WHERE token IN (SELECT token FROM published_runs WHERE run = OLD.id);
+    END;
+    """,
 )
 """Step n takes a file of schema n to schema n + 1. Steps that were released are never changed, only added to."""
 

@@ -3,11 +3,12 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from kimi_demo.dialect.events import Ended, Timed
 from kimi_demo.dialect.failure import Failure
@@ -20,6 +21,8 @@ from kimi_demo.runs.schema import MIGRATIONS, migrate
 from kimi_demo.runs.tree import Node
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 STORE = "runs.sqlite3"
 """Its name in the data folder."""
@@ -193,6 +196,18 @@ class Store:
         self.flush()
         with self._writing, self._told_as_failure():
             self._connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+
+    def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """What `look` finds, all that was written before included. Raises Failure: store.corrupt, store.unusable."""
+        self.flush()
+        with self._reading() as connection:
+            return look(connection)
+
+    def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Does `work` in a transaction, after all that waits. Raises Failure: store.unusable, and what `work` raises."""
+        self.flush()
+        with self._writing, self._told_as_failure(), self._transaction() as connection:
+            return work(connection)
 
     def flush(self) -> None:
         """Writes what waits, now, and returns when that is done (or has failed: see `trouble`)."""

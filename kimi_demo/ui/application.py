@@ -28,6 +28,7 @@ from kimi_demo.qa_books import Books
 from kimi_demo.qa_runs import QaRuns
 from kimi_demo.qa_suites import Catalogue
 from kimi_demo.runs.images import Images
+from kimi_demo.runs.published import Published
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import STORE, Store
@@ -107,6 +108,7 @@ async def build(settings: Settings, access: Access) -> Application:
         desk=Desk(registry),
         chats=Chats(registry, reply, max_prompt_chars=settings.max_prompt_chars),
         attachments=attachments,
+        published=Published(store, most=settings.max_published, most_bytes=settings.max_published_mb * 1_000_000),
         chat_engine=engine,
         offline=offline,
         lease=lease,

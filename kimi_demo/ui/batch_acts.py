@@ -47,7 +47,9 @@ def add_batch_acts(app: FastAPI, services: Services) -> None:
         await batches.resume(owner_of(request), given.batch)
 
     async def delete(request: Request, given: OfBatch) -> None:
-        await batches.delete(owner_of(request), given.batch)
+        entry = await batches.get(owner_of(request), given.batch)
+        await services.published.withdraw_all(entry.owner, "batch", entry.id)
+        await batches.delete(entry.owner, entry.id)
 
     async def rename(request: Request, given: Named) -> None:
         await batches.rename(owner_of(request), given.batch, given.title)

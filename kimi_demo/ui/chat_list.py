@@ -6,6 +6,7 @@ from kimi_demo.chats import Chats
 from kimi_demo.runs.conversations import Conversation
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import button
+from kimi_demo.ui.view.publish_view import publish_button
 
 PAGE = 50
 """Conversations that are shown at once; more on demand."""
@@ -24,7 +25,7 @@ def frame_html(texts: Texts) -> str:
         f'<div class="chat-list-body"><div class="chat-list-head"><input type="search" placeholder="{search}" aria-label="{search}"></div>'
         f'<div class="chat-deleted" role="status"></div><ul class="chats" tabindex="-1"></ul>'
         f'<div class="chat-list-foot"><details class="menu export-menu"><summary class="act plain">{escape(say("chats.export"))}</summary>'
-        f'<div class="menu-items">{_exports(texts)}</div></details>{_import(texts)}</div></div></nav>'
+        f'<div class="menu-items">{_exports(texts)}{publish_button("chat", "", texts)}</div></details>{_import(texts)}</div></div></nav>'
     )
 
 

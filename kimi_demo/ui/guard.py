@@ -1,9 +1,11 @@
 """The door of the page: every request passes here before Gradio or a route of ours sees it (pure ASGI, nothing is buffered).
 
 In order: a known Host (DNS rebinding), no foreign Origin (another site driving the local port), a body of bounded size, user
-and password where asked for, the operator's link, Gradio's open routes. Then cookies and security headers on the way out.
+and password where asked for (not for a published run), the operator's link, Gradio's open routes. Then cookies and security
+headers on the way out.
 """
 
+import re
 from urllib.parse import urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.runs.published import TOKEN
 from kimi_demo.ui.access import OPERATOR_PARAMETER, Access
 from kimi_demo.ui.gradio_routes import PREFIX, is_open
 from kimi_demo.ui.plain import refusal
@@ -42,6 +45,7 @@ SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+_PUBLISHED = re.compile(rf"/kimi/p/{TOKEN}(/file)?")
 _YEAR_S = 365 * 24 * 3600
 
 
@@ -85,6 +89,8 @@ class Guard:
             return _refuse(request, 403, Failure("access.foreign_origin"))
         if int(_digits(request.headers.get("content-length", ""))) > self.max_body:
             return _too_large(request, self.max_body)
+        if is_published(request.scope["path"]) and request.method in ("GET", "HEAD"):
+            return None  # for people without an account; the operator's token is not looked at here either
         if request.url.path != HEALTH and not self.access.is_signed_in(request.headers.get("authorization", "")):
             realm = {"www-authenticate": 'Basic realm="Kimi demo", charset="UTF-8"'}
             return _refuse(request, 401, Failure("access.sign_in"), realm)
@@ -136,7 +142,9 @@ class Guard:
                 headers.setdefault("content-security-policy", CONTENT_SECURITY_POLICY)
                 for name, value in SECURITY_HEADERS.items():
                     headers[name] = value
-                if _is_page(message, headers) and not self.access.has_visitor_id(request):
+                if is_published(request.scope["path"]):  # its address is a secret that nobody else is to read from a link's referrer
+                    headers["referrer-policy"] = "no-referrer"
+                if _is_page(message, headers) and not is_published(request.scope["path"]) and not self.access.has_visitor_id(request):
                     self._greet(request, headers)
             await send(message)
 
@@ -186,6 +194,11 @@ class _Body:
     async def finish(self, scope: Scope, receive: Receive) -> None:
         if self.refused and not self._started:
             await self._refusal(scope, receive, self._send)
+
+
+def is_published(path: str) -> bool:
+    """Whether `path` (decoded, as ASGI gives it) is exactly that of a published page, or of its file."""
+    return _PUBLISHED.fullmatch(path) is not None
 
 
 def _refuse(request: Request, status: int, failure: Failure, headers: dict[str, str] | None = None) -> Response:

@@ -8,9 +8,24 @@ from kimi_demo.ui import api, batch_tab, chat_tab, qa_tab, server_tab, tools_tab
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
-SCRIPTS = ("live", "composer", "chat", "parameters", "request", "images", "raw", "bench", "tools", "batch", "launch", "server", "qa")
+SCRIPTS = (
+    "live",
+    "composer",
+    "chat",
+    "parameters",
+    "request",
+    "images",
+    "raw",
+    "bench",
+    "tools",
+    "batch",
+    "launch",
+    "server",
+    "qa",
+    "publish",
+)
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa")
+SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish")
 
 
 def build(services: Services) -> gr.Blocks:

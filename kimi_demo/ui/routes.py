@@ -19,6 +19,7 @@ from kimi_demo.ui.chat_routes import add_chat_routes
 from kimi_demo.ui.chat_send import add_chat_send
 from kimi_demo.ui.image_routes import add_images
 from kimi_demo.ui.live import KINDS, Live
+from kimi_demo.ui.publish_routes import add_publish
 from kimi_demo.ui.qa_acts import add_qa_acts
 from kimi_demo.ui.qa_routes import add_qa_routes
 from kimi_demo.ui.raw_send import add_raw_send
@@ -43,6 +44,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_chat_routes(app, services)
     add_requests(app, services)
     add_room(app, services)
+    add_publish(app, services)
     add_images(app, services)
     add_tools_acts(app, services)
     add_tools_send(app, services)

@@ -21,7 +21,7 @@ NO_STORE = {"cache-control": "no-store"}
 
 def add_server_routes(app: FastAPI, services: Services) -> None:
     control, texts = services.control, services.texts
-    stream = ServerStream(control, services.registry, texts)
+    stream = ServerStream(control, services.registry, services.published, services.access, texts)
     boot = secrets.token_hex(4)
 
     def refused(request: Request) -> Response | None:

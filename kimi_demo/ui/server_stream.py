@@ -14,14 +14,17 @@ from typing import Any
 from kimi_demo.engines.availability import find_vllm
 from kimi_demo.engines.launch_shown import KEY_VARIABLE, curls
 from kimi_demo.engines.log_lines import Line
+from kimi_demo.runs.published import Published
 from kimi_demo.runs.registry import Registry
 from kimi_demo.server_control import ServerControl
+from kimi_demo.ui.access import Access
 from kimi_demo.ui.sse import as_event
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.request import KEY_VARIABLE as REMOTE_KEY
 from kimi_demo.ui.view.server_charts import cards_html, charts_html, gpus_html
 from kimi_demo.ui.view.server_check import check_html
 from kimi_demo.ui.view.server_form import launch_acts_html, profiles_html, servers_html
+from kimi_demo.ui.view.server_links import links_view_html
 from kimi_demo.ui.view.server_page import VIEWS, curl_html, models_html
 from kimi_demo.ui.view.server_state import Standing, head_html, left_html, steps_html, stopped, trouble_html
 from kimi_demo.ui.view.server_weights import weights_html
@@ -36,9 +39,11 @@ _CLOCK = re.compile(r'<span class="clock"[^>]*>[^<]*</span>')
 class ServerStream:
     """Makes what the tab shows. One for the application."""
 
-    def __init__(self, control: ServerControl, registry: Registry, texts: Texts) -> None:
+    def __init__(self, control: ServerControl, registry: Registry, published: Published, access: Access, texts: Texts) -> None:
         self._control = control
         self._registry = registry
+        self._published = published
+        self._access = access
         self._texts = texts
 
     async def follow(self, view: str, window_s: float, after: tuple[int, int], owner: str) -> AsyncIterator[str]:
@@ -49,7 +54,8 @@ class ServerStream:
             self._ask_once()
         with self._control.monitor.watching():
             while True:
-                parts = {name: html for name, html in self._parts(view, window_s).items() if shown.get(name) != _CLOCK.sub("", html)}
+                now = self._parts(view, window_s) | (await self._links() if view == "links" else {})
+                parts = {name: html for name, html in now.items() if shown.get(name) != _CLOCK.sub("", html)}
                 shown |= {name: _CLOCK.sub("", html) for name, html in parts.items()}
                 if parts:
                     spoken = time.monotonic()
@@ -122,6 +128,11 @@ class ServerStream:
             found["srv-charts"] = charts_html(points, window_s, points[-1].at, texts) if points else ""
             found["srv-gpus"] = gpus_html(monitor.gpus, texts)
         return found
+
+    async def _links(self) -> dict[str, str]:
+        access, wanted = self._access, self._control.engine.settings.share
+        found = await self._published.list()
+        return {"srv-links": links_view_html(found, access.share_link, access.share_failure, self._texts, wanted=wanted)}
 
     def _about(self) -> dict[str, str]:
         control, texts = self._control, self._texts

@@ -17,6 +17,7 @@ from kimi_demo.engines.availability import require_vllm
 from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.qa_runs import QaRuns
+from kimi_demo.runs.published import Published
 from kimi_demo.runs.registry import Registry
 from kimi_demo.runs.run import Run
 from kimi_demo.server_control import ServerControl
@@ -52,6 +53,7 @@ class Services:
     desk: Desk
     chats: Chats
     attachments: Attachments
+    published: Published
     chat_engine: ChatEngine
     offline: OfflineEngine
     lease: Lease

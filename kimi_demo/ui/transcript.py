@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
-from pathlib import Path, PurePath
-from string import Template
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,24 +19,14 @@ from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
 from kimi_demo.ui.attachments import SHOWN_AT
+from kimi_demo.ui.static_page import static_page
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.thoughts import thought_html
 from kimi_demo.ui.view.document import Document, Element
+from kimi_demo.ui.view.repeat_view import RepeatView
 from kimi_demo.ui.view.run_view import RunView
 
-_ASSETS = Path(__file__).parent / "assets"
-_STYLES = ("page.css", "chat.css", "transcript.css")
-# Nothing runs and nothing is fetched, whatever a model or a person wrote.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_PAGE = Template("""<!doctype html>
-<html lang="$language"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="$policy">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>$title</title>
-<style>
-$style</style></head>
-<body><main><header><h1 dir="auto">$title</h1><div class="fine meta">$dates</div><dl>$facts</dl></header>
-$system$turns</main></body></html>
-""")
-
+_LIFELESS = frozenset(("actions", "menu", "versions", "edit", "offers"))
 
 ImageUrl = Callable[[str], str | None]
 """A data URL of an image by its id; None for one that is gone."""
@@ -103,28 +92,23 @@ def as_page(known: Transcript, runs: Sequence[Run], texts: Texts, image_url: Ima
     created = say("transcript.created", date=f"{known.created_at:%Y-%m-%d %H:%M} UTC") if known.created_at else ""
     models = dict.fromkeys(PurePath(turn.details["model"]).name for turn in known.turns if turn.details.get("model"))
     facts = {say("transcript.model"): ", ".join(models), **known.about}
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items() if value)
-    shown = {
-        "language": texts.language,
-        "policy": _POLICY,
-        "style": "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in _STYLES),
-        "title": escape(known.title),
-        "dates": " · ".join(escape(part) for part in (created, exported) if part),
-        "facts": rows,
-        "system": _system_html(known.system, texts) if known.system.strip() else "",
-        "turns": "".join(_run_html(run, texts, image_url) for run in runs),
-    }
-    return _PAGE.substitute(shown).encode("utf-8", "replace")
+    body = (system_html(known.system, texts) if known.system.strip() else "") + "".join(_run_html(run, texts, image_url) for run in runs)
+    return static_page(known.title, " · ".join(part for part in (created, exported) if part), facts, body, texts)
 
 
-def _system_html(text: str, texts: Texts) -> str:
+def system_html(text: str, texts: Texts) -> str:
     title = escape(texts.say("transcript.system"))
     summary = f'<summary><span class="label">{title}</span></summary>'
     return f'<details class="thought" data-state="done">{summary}<div class="thought-text system" dir="auto">{escape(text)}</div></details>'
 
 
 def _run_html(run: Run, texts: Texts, image_url: ImageUrl) -> str:
-    view, replies = RunView(run.id, texts), rounds(run.entries)
+    return still(run, RunView(run.id, texts), texts, image_url)
+
+
+def still(run: Run, view: RunView | RepeatView, texts: Texts, image_url: ImageUrl) -> str:
+    """The finished run as its view shows it, thoughts and images inside, without what only a script could make use of."""
+    replies = rounds(run.entries)
 
     def load(source: str) -> str:
         """A thought: kimi/thought/{run}/{round}."""
@@ -133,7 +117,13 @@ def _run_html(run: Run, texts: Texts, image_url: ImageUrl) -> str:
     document = Document(view.skeleton(), load).apply(view.take(run.entries))
     for element in document.walk():
         _take_in(element, image_url)
+        element.inside = [each for each in element.inside if isinstance(each, str) or not _lifeless(each)]
     return document.html()
+
+
+def _lifeless(element: Element) -> bool:
+    """A menu or a form of which only the summary would be left."""
+    return not _LIFELESS.isdisjoint((element.attributes.get("class") or "").split())
 
 
 def _take_in(element: Element, image_url: ImageUrl) -> None:

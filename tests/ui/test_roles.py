@@ -63,6 +63,7 @@ VISITOR_ACTS = (
     *("bench_switch", "bench_choose", "bench_parallel", "bench_approve", "bench_delete"),
     # go_on takes the GPUs from the chat server only for the operator, who says so (`takeover`).
     *("batch_stop", "batch_pause", "batch_resume", "batch_delete", "batch_rename", "batch_go_on", "batch_again"),
+    *("publish", "publish_withdraw"),  # the operator withdraws everybody's
 )
 
 ROLES: dict[str, Role] = {
@@ -92,6 +93,9 @@ ROLES: dict[str, Role] = {
     "/kimi/images/{image}": "visitor",
     "/kimi/live/batch": "visitor",
     "/kimi/live/{kind}": "visitor",
+    "/kimi/p/{token}": "anyone",  # who knows the address, signed in or not
+    "/kimi/p/{token}/file": "anyone",
+    "/kimi/published": "visitor",
     "/kimi/request/{run_id}/{index}": "visitor",
     "/kimi/request/{run_id}/{index}/{form}": "visitor",
     "/kimi/room": "visitor",

@@ -16,6 +16,7 @@ from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.notice import failure_html, notice_html
 from kimi_demo.ui.view.patch import spinner
+from kimi_demo.ui.view.publish_view import publish_button
 from kimi_demo.ui.view.words import phase_words, seconds_html
 
 LIST = "batch-list"
@@ -223,6 +224,8 @@ def _actions(standing: Standing, texts: Texts) -> str:
             )
     if standing.progress.done:
         found.append(_downloads(entry, texts))
+        if not entry.going:
+            found.append(publish_button("batch", entry.id, texts, plain=False))
     sure = act_button("batch", "batch_delete", say("batch_page.delete_sure"), batch=entry.id)
     what = f'<p class="fine">{escape(say("batch_page.delete_what"))}</p>'
     found.append(_menu(f"{key(entry.id)}-delete", say("batch_page.delete"), what + sure))

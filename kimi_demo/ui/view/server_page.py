@@ -15,7 +15,7 @@ from kimi_demo.ui.view.server_lines import log_html
 from kimi_demo.ui.view.server_plan import plan_form_html
 from kimi_demo.ui.view.server_weights import weights_form_html
 
-VIEWS = ("overview", "launch", "weights", "metrics", "log")
+VIEWS = ("overview", "launch", "weights", "metrics", "log", "links")
 
 
 def stranger_html(texts: Texts) -> str:
@@ -54,6 +54,7 @@ def frame_html(
         "weights": f"{weights_form_html(hub_model, source, texts)}{_part('weights')}",
         "metrics": f"{_part('cards')}{_windows(texts)}{_part('charts')}{_part('gpus')}",
         "log": log_html(texts),
+        "links": _part("links"),
     }
     views = "".join(
         f'<section data-srv-panel="{name}" role="tabpanel"{"" if name == VIEWS[0] else " hidden"}>{html}</section>'

@@ -11,6 +11,7 @@ from kimi_demo.ui.view.act import act_button, button, icon
 from kimi_demo.ui.view.again import more_tokens
 from kimi_demo.ui.view.notice import ending, failure_html, notice_html
 from kimi_demo.ui.view.patch import Patch, set_html
+from kimi_demo.ui.view.publish_view import publish_button
 from kimi_demo.ui.view.repeat_view import RepeatView
 from kimi_demo.ui.view.run_view import RunView
 from kimi_demo.ui.view.totals import totals_words
@@ -106,6 +107,7 @@ class ToolRunView(RunView):
         found.append(act_button("tools", "tools_again", say("tools.again"), picture="again", run=run))
         found.append(act_button("tools", "tools_plain", say("tools.plain"), plain=True, run=run))
         found.append(self._repeat_menu())
+        found.append(publish_button("tools", run, self._texts))
         words = totals_words([view.reply for view in self._rounds], self._ended_at, self._texts)
         for view in self._rounds:
             view.over()

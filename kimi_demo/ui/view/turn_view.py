@@ -8,6 +8,7 @@ from kimi_demo.runs.conversations import Conversation, Queued
 from kimi_demo.ui.attachments import shown_html
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button, button, icon
+from kimi_demo.ui.view.publish_view import publish_button
 
 TAIL = "chat-tail"
 """Id of the element below the last turn."""
@@ -56,6 +57,7 @@ def actions_html(turn: Turn, texts: Texts, *, thinking: bool, thought: bool, ans
     more += [copy("both")] if thought and answer else []
     other = "without_thinking" if thinking else "with_thinking"
     more.append(act_button("chat", "chat_again", say(f"turn.{other}"), plain=True, run=run, mode="other"))
+    more.append(publish_button("turn", run, texts))
     more.append(f'<span class="take-back">{act_button("chat", "chat_take_back", say("turn.undo"), plain=True, run=run)}</span>')
     summary = f'<summary class="act plain" aria-label="{escape(say("turn.more"))}">{icon("more")}</summary>'
     return f'{"".join(found)}<details class="menu">{summary}<div class="menu-items">{"".join(more)}</div></details>'
