@@ -31,6 +31,7 @@ class Access:
 
     port: the one that really listens; cookies carry it in their names, since browsers share cookies between ports.
     auth: "user:password" that every request must bring, or None.
+    public: strangers are let in (a public link), so that what others would see of a visitor's is the operator's to decide.
     share_link, share_failure: how the public link stands; both None while there is none (yet).
     """
 
@@ -38,13 +39,15 @@ class Access:
     hosts: Hosts
     auth: str | None = field(default=None, repr=False)
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    public: bool = False
     share_link: str | None = None
     share_failure: Failure | None = None
 
     @classmethod
     def of(cls, settings: Settings, port: int) -> "Access":
         allowed = [name for name in settings.allowed_hosts.split(",") if name.strip()]
-        return cls(port, Hosts(settings.host, allowed), settings.auth.get_secret_value() if settings.auth else None)
+        auth = settings.auth.get_secret_value() if settings.auth else None
+        return cls(port, Hosts(settings.host, allowed), auth, public=settings.share)
 
     @property
     def visitor_cookie(self) -> str:
@@ -86,6 +89,11 @@ class Access:
         """Raise Failure("access.operator_only") unless the operator asks. To be called in the handler: a hidden button protects nothing."""
         if not self.is_operator(request):
             raise Failure("access.operator_only")
+
+    def require_publisher(self, request: Any) -> None:
+        """Raise Failure("publish.operator_only") where strangers are let in and somebody else than the operator asks."""
+        if self.public and not self.is_operator(request):
+            raise Failure("publish.operator_only")
 
     def is_token(self, given: str) -> bool:
         return _same(given, self.token)

@@ -6,6 +6,7 @@ sets no cookie, and is the same for everybody. Whoever has no token learns nothi
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
+from pydantic import Field
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.published import Kind
@@ -15,6 +16,7 @@ from kimi_demo.ui.publishing import Publishing
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.static_page import with_bar
 from kimi_demo.ui.view.publish_view import bar_html, dialog_html
+from kimi_demo.ui.view.qr import qr_html
 
 # What the page's own policy says again, and that nobody frames it. The sandbox gives it an origin of its own: even if something ran,
 # it could not act as the visitor who reads it.
@@ -37,12 +39,20 @@ class Withdraw(Given):
     token: str
 
 
+class Code(Given):
+    """address: of a published page, as the browser reached it: the server does not know by which name it is known outside."""
+
+    address: str = Field(max_length=500)
+
+
 def add_publish(app: FastAPI, services: Services) -> None:
     publishing, published, texts = Publishing(services), services.published, services.texts
     owner_of = services.access.owner_of
 
-    async def dialog(owner: str, kind: Kind, named: str, made: str = "") -> str:
+    async def dialog(request: Request, kind: Kind, named: str, made: str = "") -> str:
+        owner = owner_of(request)
         try:
+            services.access.require_publisher(request)
             subject = await publishing.subject(owner, kind, named)
         except Failure as failure:
             return dialog_html(kind, named, failure, [], await publishing.own(owner), texts, services.access.share_link)
@@ -52,17 +62,25 @@ def add_publish(app: FastAPI, services: Services) -> None:
 
     @app.get("/kimi/published")
     async def shown(request: Request, kind: Kind, subject: str) -> Response:
-        return HTMLResponse(await dialog(owner_of(request), kind, subject), headers=NO_STORE)
+        return HTMLResponse(await dialog(request, kind, subject), headers=NO_STORE)
 
     async def publish(request: Request, given: Publish) -> dict[str, str]:
+        services.access.require_publisher(request)
         owner = owner_of(request)
         made = await publishing.publish(owner, given.kind, given.subject, given.title[:10_000])
-        return {"html": await dialog(owner, given.kind, given.subject, made.token), "token": made.token}
+        return {"html": await dialog(request, given.kind, given.subject, made.token), "token": made.token}
 
     async def withdraw(request: Request, given: Withdraw) -> None:
         await published.withdraw(given.token, None if services.access.is_operator(request) else owner_of(request))
 
+    async def code(request: Request, given: Code) -> dict[str, str]:
+        try:
+            return {"html": qr_html(given.address, texts)}
+        except ValueError as error:
+            raise Failure("acts.malformed", problem=error) from error
+
     add_act(app, services, "publish", Publish, publish)
+    add_act(app, services, "publish_qr", Code, code)
     add_act(app, services, "publish_withdraw", Withdraw, withdraw)
 
     async def page(request: Request, token: str) -> bytes | Response:

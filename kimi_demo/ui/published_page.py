@@ -51,7 +51,7 @@ class PageMaker:
         return self._page(title, [shown], self._still(shown, tools_view(Placed(shown, shown.id, [shown.id]), self.texts)))
 
     def batch(self, title: str, entry: Entry, table: Finished) -> bytes:
-        """The first rows of the file that have finished, without columns that only travelled along. Raises Failure("batches.unreadable")."""
+        """The first finished rows of the file, without columns that only travelled along. Raises Failure("batches.unreadable")."""
         say, total, left, rows = self.texts.say, len(table), MOST_ROWS_CHARS, []
         models: dict[str, None] = {}
         for result in table.read(table.found(Sight(order="file"))[:MOST_ROWS]):

@@ -54,7 +54,7 @@ async def test_a_conversation_and_a_tool_run_are_read_by_strangers_with_the_mode
         await expect(page.at("#publish-dialog")).to_be_hidden()
 
         await page.tab("Function calling")
-        await page.ask("tools", "How many r are in strawberry?")
+        await page.ask("tools", "[[one_call]] How many r are in strawberry?")
         await page.at("#tools .tool-foot [data-publish=tools]").click()
         tools = await published(page)
         await expect(page.at("#publish-dialog .publish-others summary")).to_have_text("Your other links (1)")
@@ -76,7 +76,7 @@ async def test_a_conversation_and_a_tool_run_are_read_by_strangers_with_the_mode
             await expect(seen.locator("h1")).to_have_text("Sky <i>& sea</i>")
             await expect(seen.locator(".published-bar")).to_have_count(0)
         async with stranger(browser, tools) as seen:
-            await expect(seen.locator(".call .tool-name").first).to_have_text("count_letter_in_string")
+            await expect(seen.locator(".call .tool-name").first).to_have_text("add")
             await expect(seen.locator("main")).to_contain_text("strawberry")
 
         await page.at(f"#publish-dialog li:has(input[value*='{tools[-32:]}']) [data-publish-withdraw]").click()
@@ -89,6 +89,9 @@ async def test_a_conversation_and_a_tool_run_are_read_by_strangers_with_the_mode
         await operator.at("[data-srv-view=links]").click()
         link = operator.at("#srv-links [data-token]")
         await expect(link.locator(".publish-title")).to_have_text("Sky <i>& sea</i>")
+        await link.locator("[data-publish-qr]").click()
+        await expect(link.locator(".srv-qr svg")).to_be_visible()
+        await expect(link.locator(".srv-qr")).to_contain_text("this machine only")
         await link.locator("[data-act=publish_withdraw]").click()
         await expect(operator.at("#srv-links")).to_contain_text("Nobody has published a run.")
         assert (await page.page.context.request.get(conversation)).status == 404

@@ -36,7 +36,8 @@ from kimi_demo.ui import published_page
 from kimi_demo.ui.published_page import PageMaker, display_name
 from kimi_demo.ui.static_page import BAR, with_bar
 from kimi_demo.ui.texts import texts
-from kimi_demo.ui.view.server_links import links_view_html, qr_svg
+from kimi_demo.ui.view.qr import qr_html, qr_svg
+from kimi_demo.ui.view.server_links import links_view_html
 from tests.ui.test_transcript import HOSTILE, Tags
 
 NOW = datetime(2026, 12, 1, 4, 0, tzinfo=UTC)
@@ -117,7 +118,8 @@ def test_a_tool_conversation_shows_calls_and_results_and_no_buttons() -> None:
     events = reply()
     call = ToolCallDelta(0, f"functions.{HOSTILE}:0", HOSTILE, '{"a": "' + HOSTILE.replace('"', "'") + '"}')
     problem = Problem(HOSTILE, "type", HOSTILE)
-    calls = [call, ToolChecked(0, (problem,)), ToolResult(0, "i", HOSTILE, error=HOSTILE), ToolCallDelta(1, "ok", "add", '{"a": 1}')]
+    calls: list[Event] = [call, ToolChecked(0, (problem,)), ToolResult(0, "i", HOSTILE, error=HOSTILE)]
+    calls.append(ToolCallDelta(1, "ok", "add", '{"a": 1}'))
     calls += [ToolChecked(1), ToolResult(1, "ok", "add", result=f"42 {HOSTILE}"), Remark("no_reasoning_parser")]
     run = run_of("tools", *events[:-3], *calls, *events[-3:])
     page = PageMaker(LOCAL, texts()).tools(HOSTILE, run).decode()
@@ -173,3 +175,12 @@ def test_a_public_link_is_shown_with_a_code_of_it() -> None:
     assert link in Tags(shown).text and qr_svg(link) in shown
     assert qr_svg(link) != qr_svg(link + "x") and "width" not in qr_svg(link).split(">")[0] and "viewBox" in qr_svg(link)
     assert "--share" in links_view_html([], None, None, texts(), wanted=False)
+
+
+def test_the_code_of_a_link_says_where_a_phone_cannot_get_there() -> None:
+    assert "Scan it" in qr_html("https://demo.example.org/kimi/p/x", texts())
+    for here in ("http://127.0.0.1:7860/kimi/p/x", "http://[::1]:7860/kimi/p/x", "http://localhost/kimi/p/x"):
+        assert "this machine only" in qr_html(here, texts()), here
+    for wrong in ("javascript:alert(1)", "file:///etc/passwd", "http://", "x"):
+        with pytest.raises(ValueError, match="address"):
+            qr_html(wrong, texts())

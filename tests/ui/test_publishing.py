@@ -114,6 +114,20 @@ async def test_one_publishes_and_withdraws_ones_own_and_the_operator_withdraws_a
         assert again.status_code == 422 and "not there any more" in again.json()["html"]
 
 
+async def test_where_strangers_are_let_in_only_the_operator_publishes(application: tuple[Application, Access]) -> None:
+    app, access = application
+    access.public = True
+    async with visitor(app, access, "a") as me, visitor(app, access, "c", operator=True) as operator:
+        mine, _ = await a_chat(app, access, me)
+        refused = await publish(me, "chat", mine)
+        assert refused.status_code == 422 and "only the operator" in refused.json()["html"]
+        shown = (await me.get("/kimi/published", params={"kind": "chat", "subject": mine})).text
+        assert "only the operator" in shown and "data-publish-form" not in shown
+        assert await app.services.published.list() == []
+        theirs, _ = await a_chat(app, access, operator)
+        assert (await publish(operator, "chat", theirs)).status_code == 200
+
+
 async def test_deleting_withdraws_and_more_links_than_allowed_are_refused(application: tuple[Application, Access]) -> None:
     app, access = application
     async with visitor(app, access, "a") as me:

@@ -96,12 +96,27 @@
     setTimeout(() => { delete button.dataset.done; button.textContent = words; }, 1500);
   }
 
+  async function qr(button) {
+    const link = button.closest("li");
+    const shown = link.querySelector(":scope > .srv-qr, :scope > .notice");
+    if (shown) {
+      shown.remove();
+      button.setAttribute("aria-expanded", "false");
+      return;
+    }
+    const [told, wrong] = await post("publish_qr", { address: full(button) });
+    link.insertAdjacentHTML("beforeend", told ? told.html : wrong);
+    button.setAttribute("aria-expanded", "true");
+  }
+
   document.addEventListener("click", async (event) => {
     const opener = event.target.closest("[data-publish]");
     if (opener) return open(opener.dataset.publish, opener.dataset.publishSubject || window.kimi.conversation());
     if (event.target.closest("[data-publish-close]")) return box.close();
     const copied = event.target.closest("[data-publish-copy]");
     if (copied) return copy(copied);
+    const code = event.target.closest("[data-publish-qr]");
+    if (code) return qr(code);
     const withdraw = event.target.closest("[data-publish-withdraw]");
     if (withdraw) {
       withdraw.disabled = true;

@@ -75,13 +75,14 @@ def _link(link: Publication, texts: Texts, base: str | None, *, new: bool, opera
     else:
         withdraw = f'data-publish-withdraw="{link.token}"'
     field = "" if operator else f'<input readonly value="{escape(address)}" aria-label="{escape(say("publish.address"))}">'
+    code = button(say("publish.qr"), 'data-publish-qr aria-expanded="false"')
     return (
         f'<li data-token="{link.token}"{" data-new" if new else ""}><div class="publish-title" dir="auto">{escape(link.title)}</div>'
         f'<div class="fine">{escape(told)}</div>'
         f'<div class="publish-row" data-publish-address="{escape(address)}">{field}{button(say("page.copy"), "data-publish-copy")}'
         f'<a class="act" href="{path}" target="_blank" rel="noopener">{escape(say("publish.look"))}</a>'
         f'<a class="act" href="{path}/file" download>{escape(say("publish.file"))}</a>'
-        f"{button(say('publish.withdraw'), withdraw)}</div></li>"
+        f"{code}{button(say('publish.withdraw'), withdraw)}</div></li>"
     )
 
 

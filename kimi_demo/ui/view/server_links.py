@@ -9,6 +9,7 @@ from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import button
 from kimi_demo.ui.view.notice import failure_html
 from kimi_demo.ui.view.publish_view import links_html
+from kimi_demo.ui.view.qr import qr_svg
 
 
 def links_view_html(links: Sequence[Publication], share: str | None, failure: Failure | None, texts: Texts, *, wanted: bool) -> str:
@@ -35,10 +36,3 @@ def _public(address: str, texts: Texts) -> str:
         f'<div class="srv-qr">{qr_svg(address)}<div><p><a href="{shown}" target="_blank" rel="noopener">{shown}</a></p>'
         f'<p class="fine">{escape(say("server_links.qr"))}</p>{copy}</div></div>'
     )
-
-
-def qr_svg(text: str) -> str:
-    """A QR code (ISO/IEC 18004, error correction M) of `text` as an SVG element that takes the size it is given, dark on white."""
-    import segno
-
-    return str(segno.make_qr(text, error="m").svg_inline(border=3, omitsize=True, dark="#000", light="#fff"))
