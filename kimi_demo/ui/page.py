@@ -50,9 +50,10 @@ def build(services: Services) -> gr.Blocks:
 
 def _header(texts: Texts) -> str:
     """The name of the page, and the badge that assets/live.js keeps up to date; and what that says when it cannot reach the app."""
-    title, away = escape(texts.say("page.title")), escape(texts.say("page.away"))
+    title = escape(texts.say("page.title"))
+    words = " ".join(f'data-{key}="{escape(texts.say(f"page.{key}"))}"' for key in ("away", "copy", "copied"))
     badge = '<div id="model-badge"><div class="live" role="status"></div></div>'
-    return f'<header id="header" data-away="{away}"><h1>{title}</h1>{badge}</header>'
+    return f'<header id="header" {words}><h1>{title}</h1>{badge}</header>'
 
 
 def theme() -> gr.Theme:
@@ -65,6 +66,11 @@ def theme() -> gr.Theme:
         font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
     )
     return base.set(
+        # Darker than slate 400, so that small print can be read (4.5:1 also on the tinted background of what is chosen).
+        body_text_color_subdued="#586579",
+        body_text_color_subdued_dark="*neutral_400",
+        color_accent="*primary_600",
+        color_accent_soft_dark="#273349",
         block_border_width="0px",
         block_shadow="none",
         block_background_fill="transparent",
@@ -79,7 +85,7 @@ def theme() -> gr.Theme:
         button_large_padding="8px 18px",
         button_large_text_weight="550",
         button_primary_background_fill="*primary_600",
-        button_primary_background_fill_hover="*primary_500",
+        button_primary_background_fill_hover="*primary_700",
         button_primary_background_fill_dark="*primary_600",
         button_primary_text_color="white",
         button_secondary_background_fill="transparent",

@@ -75,8 +75,10 @@
     return segment;
   }
 
-  // After new HTML: a person's own opening and closing holds, and running clocks are counted on from here.
+  // After new HTML: a person's own opening and closing holds, running clocks are counted on from here, and what shows its name by
+  // the style sheet alone gets one that is read out.
   function revive(element) {
+    for (const button of element.querySelectorAll(".copy:not([aria-label])")) button.setAttribute("aria-label", byId("header").dataset.copy);
     for (const details of element.querySelectorAll("details[id]")) {
       if (touched.has(details.id)) details.open = touched.get(details.id);
     }
@@ -309,7 +311,11 @@
     const source = button.parentElement.querySelector("pre, .copyable");
     await navigator.clipboard.writeText(source.innerText);
     button.dataset.done = "1";
-    setTimeout(() => delete button.dataset.done, 1500);
+    button.setAttribute("aria-label", byId("header").dataset.copied);
+    setTimeout(() => {
+      delete button.dataset.done;
+      button.setAttribute("aria-label", byId("header").dataset.copy);
+    }, 1500);
   }
 
   const fieldOf = (id) => byId(id)?.querySelector("textarea, input");

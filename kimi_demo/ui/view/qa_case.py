@@ -70,7 +70,7 @@ def _attempt(report: Report, seen: Attempt, *, first: bool, several: bool, texts
     rounds = "".join(_round(each, texts) for each in seen.rounds)
     if seen.prompt is not None:
         rounds += _text(say("qa_page.prompt"), seen.prompt)
-    lines = "".join(_code(each) for each in curls(report.server.address, seen))
+    lines = "".join(_code(each, texts) for each in curls(report.server.address, seen))
     if seen.failure is not None:
         rounds += f"<p>{escape(' '.join(texts.failure(seen.failure.code, dict(seen.failure.params))))}</p>"
     repeat = f"<details><summary>{escape(say('qa.repeat'))}</summary>{lines}</details>" if lines else ""
@@ -97,8 +97,9 @@ def _text(label: str, text: str, after: str = "") -> str:
     return f'<div class="qa-label">{escape(label)}{after}</div><pre tabindex="0">{escape(_cut(text))}</pre>'
 
 
-def _code(line: str) -> str:
-    return f'<div class="code"><pre tabindex="0">{escape(line)}</pre><button type="button" class="copy" data-copy></button></div>'
+def _code(line: str, texts: Texts) -> str:
+    button = f'<button type="button" class="copy" aria-label="{escape(texts.say("page.copy"))}" data-copy></button>'
+    return f'<div class="code"><pre tabindex="0">{escape(line)}</pre>{button}</div>'
 
 
 def _cut(text: str) -> str:
