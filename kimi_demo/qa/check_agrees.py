@@ -18,9 +18,11 @@ _WAYS = "|".join((*_LESS, *_MORE))
 _SAID_EN = re.compile(rf"({_NUMBER})[*`\"]*\s*(?:is|was)\s*(not\s+|n't\s+)?(?:the\s+|a\s+)?({_WAYS})\b", re.I)
 _SAID_ZH = re.compile(rf"({_NUMBER})[*`\"]*\s*(并?不|不是)?\s*比\s*[*`\"]*{_NUMBER}[*`\"]*\s*(?:更|要)?({_WAYS})")
 _ALONE_ZH = re.compile(rf"({_NUMBER})[*`\"]*\s*(并?不|不是)?\s*(?:是)?(?:更|较|比较)?({_WAYS})(?:于|的|一些|[。，,；;！]|\s|$)")
+# The number is the whole of what is named: in "9.9 is larger: 9.11 is less than 9.9" another sentence begins with it.
+_ENDS = r"(?!\d|\.\d)(?![*`\"]*\s*(?:is\b|was\b|[<>＜＞更较比小大不]))"
 _NAMED = (
-    re.compile(rf"({_WAYS})(?:\s+(?:one|number|value|of the two))*\s*(?:is|:)\s*[*`\"]*({_NUMBER})", re.I),
-    re.compile(rf"({_WAYS})的?(?:数|数字|一个|那个)?\s*(?:是|为|：)\s*[*`\"]*({_NUMBER})"),
+    re.compile(rf"({_WAYS})(?:\s+(?:one|number|value|of the two))*\s*(?:is|:)\s*[*`\"]*({_NUMBER}){_ENDS}", re.I),
+    re.compile(rf"({_WAYS})的?(?:数|数字|一个|那个)?\s*(?:是|为|：)\s*[*`\"]*({_NUMBER}){_ENDS}"),
 )
 _SIGN = re.compile(rf"({_NUMBER})[*`\"]*\s*([<>＜＞])\s*[*`\"]*({_NUMBER})")
 

@@ -12,8 +12,8 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.rows import whole
 from kimi_demo.runs.store import Store
 
-Kind = Literal["chat", "turn", "tools", "batch"]
-"""A conversation as far as it was shown, one turn of it, one tool conversation, a batch."""
+Kind = Literal["chat", "turn", "tools", "batch", "qa"]
+"""A conversation as far as it was shown, one turn of it, one tool conversation, a batch, a QA run."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MOST_PAGE_BYTES = 16 * 1024 * 1024
@@ -30,7 +30,7 @@ _NOT_HIDDEN = """NOT (kind IN ('chat', 'turn') AND EXISTS (
 
 @dataclass(frozen=True)
 class Publication:
-    """subject: the id of the conversation (chat, turn), run (tools) or batch; bytes: of the page."""
+    """subject: the id of the conversation (chat, turn), run (tools), batch or QA run; bytes: of the page."""
 
     token: str
     owner: str
@@ -53,7 +53,7 @@ class Published:
         self._most_bytes = most_bytes
 
     async def add(self, owner: str, kind: Kind, subject: str, title: str, runs: Sequence[str], page: bytes) -> Publication:
-        """Publishes `page`, made of `runs` (none of a batch's: those are files).
+        """Publishes `page`, made of `runs` (none of a batch's or QA run's: those are files).
 
         Raises Failure: runs.unknown when one of them was deleted meanwhile, publish.too_large (mb, limit_mb), publish.too_many (limit),
         publish.full (limit_mb), store.unusable.
@@ -108,11 +108,13 @@ class Published:
         if not await asyncio.to_thread(self._store.change, remove):
             raise Failure("publish.unknown")
 
-    async def withdraw_all(self, owner: str, kind: Kind, subject: str) -> None:
-        """Every page of one subject, which is about to be deleted."""
+    async def withdraw_all(self, owner: str | None, kind: Kind, subject: str) -> None:
+        """Every page of one subject, which is about to be deleted. owner: None for a subject that belongs to all operators."""
 
         def remove(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM published WHERE owner = ? AND kind = ? AND subject = ?", (owner, kind, subject))
+            connection.execute(
+                "DELETE FROM published WHERE (?1 IS NULL OR owner = ?1) AND kind = ?2 AND subject = ?3", (owner, kind, subject)
+            )
 
         await asyncio.to_thread(self._store.change, remove)
 

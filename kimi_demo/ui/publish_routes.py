@@ -49,10 +49,15 @@ def add_publish(app: FastAPI, services: Services) -> None:
     publishing, published, texts = Publishing(services), services.published, services.texts
     owner_of = services.access.owner_of
 
+    def allow(request: Request, kind: Kind) -> None:
+        services.access.require_publisher(request)
+        if kind == "qa":
+            services.access.require_operator(request)
+
     async def dialog(request: Request, kind: Kind, named: str, made: str = "") -> str:
         owner = owner_of(request)
         try:
-            services.access.require_publisher(request)
+            allow(request, kind)
             subject = await publishing.subject(owner, kind, named)
         except Failure as failure:
             return dialog_html(kind, named, failure, [], await publishing.own(owner), texts, services.access.share_link)
@@ -65,7 +70,7 @@ def add_publish(app: FastAPI, services: Services) -> None:
         return HTMLResponse(await dialog(request, kind, subject), headers=NO_STORE)
 
     async def publish(request: Request, given: Publish) -> dict[str, str]:
-        services.access.require_publisher(request)
+        allow(request, given.kind)
         owner = owner_of(request)
         made = await publishing.publish(owner, given.kind, given.subject, given.title[:10_000])
         return {"html": await dialog(request, given.kind, given.subject, made.token), "token": made.token}

@@ -103,7 +103,9 @@ class PageMaker:
         """Program and flags; of another's server nothing, since its name is all that we know of it."""
         if self.settings.base_url is not None:
             return {}
-        return {name: " ".join(_last(part) for part in value.split(" ")) for name, value in served_by(self.settings, self.texts).items()}
+        return {
+            name: " ".join(last_part(part) for part in value.split(" ")) for name, value in served_by(self.settings, self.texts).items()
+        }
 
     def _models(self, names: Iterable[str]) -> str:
         return ", ".join(dict.fromkeys(self._display(name) for name in names if name))
@@ -147,9 +149,10 @@ class PageMaker:
 
 def display_name(model: str, settings: Settings) -> str:
     """How strangers read the model's name: what the operator calls it, else the last part of its path."""
-    return settings.model_title or _last(model)
+    return settings.model_title or last_part(model)
 
 
-def _last(text: str) -> str:
+def last_part(text: str) -> str:
+    """Of a path; any other text as it is."""
     parts = [part for part in _PLACE.split(text) if part]
     return parts[-1] if parts else text

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.qa.case import told
+from kimi_demo.qa.report import Report
 from kimi_demo.runs.conversations import MOST_TITLE_CHARS, Conversation, shortened
 from kimi_demo.runs.published import Kind, Publication
 from kimi_demo.runs.run import Run
 from kimi_demo.ui.published_page import PageMaker
+from kimi_demo.ui.published_report import report_page
 from kimi_demo.ui.services import Services
 
 
@@ -21,6 +24,7 @@ class Subject:
     title: str
     conversation: Conversation | None = None
     runs: Sequence[Run] = ()
+    report: Report | None = None
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Publishing:
     services: Services
 
     async def subject(self, owner: str, kind: Kind, named: str) -> Subject:
-        """named: the id of a conversation (chat), run (turn, tools) or batch.
+        """named: the id of a conversation (chat), run (turn, tools), batch or QA run; who may see a QA run is the caller's to check.
 
         Raises Failure: publish.nothing, publish.unfinished, and those of the look-up.
         """
@@ -40,6 +44,13 @@ class Publishing:
             if not len(await services.batches.table(entry)):
                 raise Failure("publish.nothing")
             return Subject(kind, entry.id, entry.title)
+        if kind == "qa":
+            card, report = services.qa.card(named), await services.qa.report(named)
+            if card.going:
+                raise Failure("publish.unfinished")
+            if report is None:
+                raise Failure("publish.nothing")
+            return Subject(kind, card.id, told(card.title, services.texts.language), report=report)
         if kind == "chat":
             conversation = await services.chats.conversations.find(named, owner)
             if conversation is None or conversation.deleted:
@@ -78,6 +89,10 @@ class Publishing:
             except Failure:
                 return None
 
+        if subject.report is not None:
+            first = await services.qa.baseline(services.qa.card(subject.id).key)
+            first = None if first is not None and first.run == subject.id else first
+            return await asyncio.to_thread(report_page, title, subject.report, first, services.chat_engine.settings, services.texts)
         maker = PageMaker(services.chat_engine.settings, services.texts, image_url)
         if subject.kind == "batch":
             entry = await services.batches.get(owner, subject.id)

@@ -64,6 +64,7 @@ def add_qa_acts(app: FastAPI, services: Services) -> None:
 
     async def delete(given: OfRun) -> None:
         await runs.delete(given.run)
+        await services.published.withdraw_all(None, "qa", given.run)
 
     async def baseline(given: OfRun) -> None:
         await runs.set_baseline(given.run)

@@ -94,6 +94,22 @@ async def test_a_suite_from_its_start_to_its_report(attached: Demo, suites: None
     report = read(await (await downloading.value).path())
     assert {case["id"]: case["state"] for case in report["cases"]} == {"good": "pass", "bad": "fail", "manual": "pass"}
 
+    # As a link, which is read without a script.
+    await page.at("#qa-head [data-publish=qa]").click()
+    await expect(page.at("#publish-dialog input[name=title]")).to_have_value("<b>Mine</b>")
+    await page.at("#publish-dialog [data-publish-form] button").click()
+    link = await page.at("#publish-dialog [data-new] input").input_value()
+    await page.page.keyboard.press("Escape")
+    context = await browser.new_context(java_script_enabled=False)
+    shown = await context.new_page()
+    refused: list[str] = []
+    shown.on("console", lambda message: refused.append(message.text))
+    await shown.goto(link)
+    await expect(shown.locator("h1")).to_have_text("<b>Mine</b>")
+    await expect(shown.locator(".case.fail")).to_contain_text("no-such-word")
+    assert not refused and not await context.cookies()
+    await context.close()
+
     # One that goes on survives a reload.
     await page.at('[data-qa-filter="all"]').click()
     await start(page, "slow")

@@ -84,7 +84,19 @@ async def test_from_the_form_to_the_files(application: tuple[Application, httpx.
     compared = await operator.get(f"/kimi/qa/runs/{run}/report.html?against=baseline")
     words = app.services.texts.say("qa.report.comparison")
     assert words in compared.text and words not in files["html"].text
-    assert (await act(operator, "qa_delete", run=run)).status_code == 200
+
+    # As a link for strangers: the operator's to make, withdrawn when the run is deleted.
+    given = {"kind": "qa", "subject": run, "title": f"Ours {EVIL}"}
+    transport = httpx.ASGITransport(app=Guard(app.asgi, app.services.access))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860") as stranger:
+        assert (await stranger.post("/kimi/act/publish", json=given)).status_code == 422
+        assert (await stranger.get("/kimi/published", params={"kind": "qa", "subject": run})).text.count("data-publish-form") == 0
+        token = (await act(operator, "publish", **given)).json()["token"]
+        read = await stranger.get(f"/kimi/p/{token}")
+        assert read.status_code == 200 and "&lt;script&gt;" in read.text and "<script" not in read.text and "published-bar" in read.text
+        assert server.base_url not in read.text and "green" in read.text
+        assert (await act(operator, "qa_delete", run=run)).status_code == 200
+        assert (await stranger.get(f"/kimi/p/{token}")).status_code == 404
     assert (await operator.get(f"/kimi/qa/runs/{run}/report.json")).status_code == 404
     assert (await act(operator, "qa_delete", run=run)).status_code == 422
 

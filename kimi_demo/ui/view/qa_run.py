@@ -15,6 +15,7 @@ from kimi_demo.qa_runs import UNFINISHED
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.notice import failure_html, notice_html
+from kimi_demo.ui.view.publish_view import publish_button
 from kimi_demo.ui.view.qa_page import bar_html, counted_words, delete_html, overrides_words, when
 from kimi_demo.ui.view.words import phase_words, seconds_html
 
@@ -95,6 +96,7 @@ def _buttons(shown: Shown, counts: dict[str, int], texts: Texts) -> str:
             for form in FORMS
         )
         found += f'<span class="qa-reports"><span class="fine">{escape(say("qa_page.report"))}</span>{links}</span>'
+        found += publish_button("qa", card.id, texts, plain=False)
     return found + delete_html(card, texts)
 
 
