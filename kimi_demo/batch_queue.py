@@ -24,6 +24,8 @@ from kimi_demo.batches.survey import survey
 from kimi_demo.batches.versions import Which, manifest_of, select
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.model_name import shown_name
+from kimi_demo.owners import is_viewer
 from kimi_demo.runs.conversations import shortened
 from kimi_demo.runs.rows import whole
 
@@ -246,6 +248,8 @@ class Batches(BatchBooks):
         source = await asyncio.to_thread(self.shelf.source, entry)
         wanted = await asyncio.to_thread(self.shelf.wanted, entry)
         async with self.engines.open(entry.engine, job.tell, takeover=job.takeover) as engine:
+            if is_viewer(entry.owner):  # the model's name is written into each row, and may be a folder of this machine
+                engine.model = shown_name(engine.model, self.engines.settings.model_title)
             journal = await _opened(asyncio.create_task(asyncio.to_thread(self._journal, entry, source, engine.model)))
             with journal:
                 job.run = run = BatchRun(

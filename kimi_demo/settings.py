@@ -61,6 +61,14 @@ class Settings(BaseSettings):
 
     host: str = _field("127.0.0.1", "Page", "Address to listen on. Anything but loopback needs --auth.")
     port: int = _field(7860, "Page", "Port of the page.", ge=0, le=65535)
+    public: bool = _field(
+        False,
+        "Public",
+        "Show the page to strangers: they get the chat and function calling, within limits, and nothing of this machine. Always on with "
+        "--share.",
+    )
+    public_batch: bool = _field(False, "Public", "In public mode viewers also get batches, small ones.")
+    public_raw: bool = _field(False, "Public", "In public mode viewers also get raw completions.")
     share: bool = _field(False, "Page", "Make a public link through Gradio's share service. Needs --auth.")
     auth: SecretStr | None = _field(None, "Page", "USER:PASSWORD that visitors must give.")
     language: Literal["en", "zh"] = _field("en", "Page", "Language of the page.")
@@ -69,7 +77,7 @@ class Settings(BaseSettings):
     )
 
     model_title: str = _field(
-        "", "Page", "Name of the model as those read it who open a published run. Default: the last part of its path.", max_length=120
+        "", "Page", "What the page, and published runs, call the model. Default: the last part of its name.", max_length=120
     )
 
     mcp: Annotated[tuple[str, ...], NoDecode] = _field(
@@ -125,6 +133,11 @@ class Settings(BaseSettings):
             if not user or not password:
                 raise ValueError("must be USER:PASSWORD")
         return value
+
+    @property
+    def is_public(self) -> bool:
+        """Whether strangers are expected."""
+        return self.public or self.share
 
     @property
     def rehearsal(self) -> bool:

@@ -20,6 +20,7 @@ from kimi_demo.batches.reading import Options, Source, open_source
 from kimi_demo.batches.versions import Which
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.owners import OWNER
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class Shelf:
 
     def place(self, owner: str, batch: str) -> Path:
         """The folder of a batch. Raises Failure("batch_page.unknown") for what cannot be the name of one."""
-        if not _ID.fullmatch(owner) or not _ID.fullmatch(batch):
+        if not OWNER.fullmatch(owner) or not _ID.fullmatch(batch):
             raise Failure("batch_page.unknown")
         return self.folder / owner / batch
 
@@ -123,7 +124,7 @@ class Shelf:
 
     def entries(self, owner: str) -> list[Entry]:
         """The owner's batches, newest first."""
-        if not _ID.fullmatch(owner) or not (self.folder / owner).is_dir():
+        if not OWNER.fullmatch(owner) or not (self.folder / owner).is_dir():
             return []
         found = [entry for place in (self.folder / owner).iterdir() if (entry := _read(place)) is not None]
         return sorted(found, key=lambda entry: entry.created_at, reverse=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from PIL import Image, ImageOps
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.owners import OWNER
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 MOST_PIXELS = 60_000_000
@@ -22,7 +23,6 @@ PNG_UP_TO = 1_500_000
 """Bytes of a PNG beyond which an image without transparency is written as JPEG: it travels with every later message."""
 
 _ID = re.compile(r"[0-9a-f]{64}")
-_OWNER = re.compile(r"[0-9a-f]{32}")
 _MEDIA = {".png": "image/png", ".jpg": "image/jpeg"}
 _VIDEO = re.compile(rb"....ftyp(?!avif|heic|heix|mif1)|\x1aE\xdf\xa3|RIFF....AVI |\x00\x00\x01[\xb3\xba]|FLV", re.S)
 
@@ -92,7 +92,7 @@ class Images:
                 path.unlink(missing_ok=True)
 
     def _owners(self, owner: str) -> Path:
-        if not _OWNER.fullmatch(owner):
+        if not OWNER.fullmatch(owner):
             raise Failure("images.gone")
         return self.folder / owner
 

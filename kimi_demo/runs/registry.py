@@ -9,6 +9,7 @@ from dataclasses import replace
 from kimi_demo.dialect.events import Asked, Ended, Event, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.request_label import REQUEST_LABEL
+from kimi_demo.owners import is_viewer
 from kimi_demo.runs.rows import whole
 from kimi_demo.runs.run import Run
 from kimi_demo.runs.store import Store
@@ -33,6 +34,7 @@ class Registry:
         self._live: dict[str, Run] = {}
         self._finished: OrderedDict[str, Run] = OrderedDict()
         self._closing = False
+        self.viewers_veil: Callable[[Event], Event] | None = None  # for the runs of viewers of a public page
         self.on_deleted: Callable[[Run], Awaitable[None]] | None = None  # what else of a run is to go
 
     @property
@@ -59,7 +61,7 @@ class Registry:
             raise Failure("runs.closing")
         if len(self._live) >= self._max_at_once:
             raise Failure("runs.too_many", limit=self._max_at_once)
-        run = self._new(Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, on_append=self._appended))
+        run = self._new(owner, kind, title, group, parent)
         run.append(replace(asked, text=whole(asked.text)))
 
         async def labelled(run: Run) -> None:
@@ -75,12 +77,14 @@ class Registry:
         """A run that happened elsewhere. Raises Failure: runs.closing."""
         if self._closing:
             raise Failure("runs.closing")
-        run = self._new(Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, on_append=self._appended))
+        run = self._new(owner, kind, title, group, parent)
         for event in (*events, Ended("done")):
             run.append(event)
         return run
 
-    def _new(self, run: Run) -> Run:
+    def _new(self, owner: str, kind: str, title: str, group: str | None, parent: str | None) -> Run:
+        veil = self.viewers_veil if is_viewer(owner) else None
+        run = Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, on_append=self._appended, veil=veil)
         self._live[run.id] = run
         self._store.add(run)
         return run

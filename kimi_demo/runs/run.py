@@ -23,6 +23,7 @@ class Run:
     id: 32 hex digits; owner: who may see it; kind: "chat", "tools", "batch", …; group: what it belongs to (a conversation's id);
     parent: the id of the run that it follows there, None for a first one; created_at: UTC. `entries` only ever grows, so a
     position in it is a cursor for as long as this object lives (not across a restart: the store joins fragments, see merge.py).
+    veil: what becomes of an event before anybody sees it or it is kept.
 
     All methods belong to the event loop's thread, save `append_threadsafe`.
     """
@@ -39,6 +40,7 @@ class Run:
         created_at: datetime | None = None,
         entries: Iterable[Timed] = (),
         on_append: Callable[["Run", Timed], None] | None = None,
+        veil: Callable[[Event], Event] | None = None,
     ) -> None:
         self.id = id or uuid4().hex
         self.owner = owner
@@ -49,6 +51,7 @@ class Run:
         self.created_at = created_at or datetime.now(UTC)
         self.entries: list[Timed] = list(entries)
         self._on_append = on_append
+        self._veil = veil
         self._began = time.monotonic()
         self._news: asyncio.Future[None] | None = None
         self._over = asyncio.Event()
@@ -107,7 +110,7 @@ class Run:
             return
         if self.entries:
             at = max(at, self.entries[-1].at)  # an event from another thread arrives a little after its stamp
-        timed = Timed(at, event)
+        timed = Timed(at, event if self._veil is None else self._veil(event))
         self.entries.append(timed)
         if self._on_append is not None:
             self._on_append(self, timed)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +9,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.owners import OWNER
 from kimi_demo.runs.rows import whole
 from kimi_demo.tools.own import OwnTool
-
-_OWNER = re.compile(r"[0-9a-f]{32}")
 
 
 class Bench(BaseModel):
@@ -81,7 +79,7 @@ class Benches:
             return bench
 
     def _path(self, owner: str) -> Path:
-        assert _OWNER.fullmatch(owner)  # Access.owner_of makes nothing else; it becomes a file's name here
+        assert OWNER.fullmatch(owner)  # Access.owner_of makes nothing else; it becomes a file's name here
         return self._folder / f"{owner}.json"
 
     def _write(self, owner: str, bench: Bench) -> None:

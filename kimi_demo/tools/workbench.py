@@ -74,6 +74,10 @@ class Workbench:
             await server.aclose()
         await self._checker.aclose()
 
+    def plain(self) -> "Workbench":
+        """The same, without MCP servers: for viewers of a public page."""
+        return Workbench(self._benches, self._checker)
+
     def bench(self, owner: str) -> Bench:
         return self._benches.get(owner)
 

@@ -17,8 +17,10 @@ from urllib.parse import urlencode
 from starlette.requests import HTTPConnection
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.owners import owner_id
 from kimi_demo.settings import Settings
 from kimi_demo.ui.hosts import Hosts, is_everywhere
+from kimi_demo.ui.signing import kept_key, signed, unsigned
 
 OPERATOR_PARAMETER = "operator"
 _VISITOR_ID = re.compile(r"[A-Za-z0-9_-]{43}")  # secrets.token_urlsafe(32)
@@ -31,7 +33,8 @@ class Access:
 
     port: the one that really listens; cookies carry it in their names, since browsers share cookies between ports.
     auth: "user:password" that every request must bring, or None.
-    public: strangers are let in (a public link), so that what others would see of a visitor's is the operator's to decide.
+    public: strangers are let in (--public, --share), so that what others would see of a visitor's is the operator's to decide.
+    cookie_key: what visitors' cookies are signed with in public mode; None outside of it, where any well-made id will do.
     share_link, share_failure: how the public link stands; both None while there is none (yet).
     """
 
@@ -40,6 +43,7 @@ class Access:
     auth: str | None = field(default=None, repr=False)
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     public: bool = False
+    cookie_key: bytes | None = field(default=None, repr=False)
     share_link: str | None = None
     share_failure: Failure | None = None
 
@@ -47,7 +51,8 @@ class Access:
     def of(cls, settings: Settings, port: int) -> "Access":
         allowed = [name for name in settings.allowed_hosts.split(",") if name.strip()]
         auth = settings.auth.get_secret_value() if settings.auth else None
-        return cls(port, Hosts(settings.host, allowed), auth, public=settings.share)
+        key = kept_key(settings.data) if settings.is_public else None
+        return cls(port, Hosts(settings.host, allowed), auth, public=settings.is_public, cookie_key=key)
 
     @property
     def visitor_cookie(self) -> str:
@@ -66,20 +71,35 @@ class Access:
         """The owner under whom this visitor's runs are kept; `request` is Starlette's or `gr.Request`.
 
         It is a hash of the cookie, so that who reads the store cannot take a visitor's place. A request without the
-        cookie (an API client) is an owner of its own, the same one for as long as the request lives.
+        cookie (an API client) is an owner of its own, the same one for as long as the request lives. In public mode the operator is
+        another owner than the viewer with the same cookie.
         """
-        return hashlib.sha256(f"visitor {self.visitor_id(request)}".encode()).hexdigest()[:32]
+        digest = hashlib.sha256(f"visitor {self.visitor_id(request)}".encode()).hexdigest()
+        if not self.public or self.is_operator(request):
+            return owner_id(digest, "known")
+        return owner_id(digest, "viewer" if self.has_visitor_id(request) else "passing")
 
     def visitor_id(self, request: Any) -> str:
         """The secret id in the visitor's cookie, or a new one that holds for this request."""
-        known = _cookies(request).get(self.visitor_cookie, "")
-        if _VISITOR_ID.fullmatch(known):
+        known = self._known_id(request)
+        if known is not None:
             return known
         scope = _scope(request)
         return str(scope.setdefault(_SCOPE_KEY, secrets.token_urlsafe(32)))
 
     def has_visitor_id(self, request: Any) -> bool:
-        return bool(_VISITOR_ID.fullmatch(_cookies(request).get(self.visitor_cookie, "")))
+        return self._known_id(request) is not None
+
+    def visitor_cookie_value(self, request: Any) -> str:
+        """What the visitor's cookie is to hold."""
+        found = self.visitor_id(request)
+        return found if self.cookie_key is None else signed(self.cookie_key, "visitor", found)
+
+    def _known_id(self, request: Any) -> str | None:
+        value: str | None = _cookies(request).get(self.visitor_cookie, "")
+        if self.cookie_key is not None:
+            value = unsigned(self.cookie_key, "visitor", value or "")
+        return value if value is not None and _VISITOR_ID.fullmatch(value) else None
 
     def is_operator(self, request: Any) -> bool:
         """Whether the request comes from who opened the operator's address."""

@@ -16,7 +16,7 @@ from kimi_demo.ui.parameters import sampling
 from kimi_demo.ui.services import Services, ToolUse
 
 
-def build(services: Services) -> None:
+def build(services: Services, *, batches: bool = True) -> None:
     """Adds the endpoints to the Blocks that are being built. Types and docstrings are what Gradio's API page shows."""
 
     async def chat(
@@ -76,7 +76,7 @@ def build(services: Services) -> None:
         rows = sorted((item.event for item in run.entries if isinstance(item.event, RowFinished)), key=lambda row: row.index)
         return [_row(services, row) for row in rows]
 
-    for function in (chat, tools, batch):
+    for function in (chat, tools, batch) if batches else (chat, tools):
         register(function, api_name=function.__name__, concurrency_limit=None, concurrency_id=f"api-{function.__name__}")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import gradio as gr
@@ -24,6 +24,7 @@ from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.engines.saved_launches import SavedLaunches
 from kimi_demo.engines.server_note import ServerNote
 from kimi_demo.mcp_target import mcp_targets
+from kimi_demo.model_name import under_its_name
 from kimi_demo.qa_books import Books
 from kimi_demo.qa_runs import QaRuns
 from kimi_demo.qa_suites import Catalogue
@@ -44,10 +45,12 @@ from kimi_demo.tools.workbench import Workbench
 from kimi_demo.ui import page
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
+from kimi_demo.ui.audience import ALL, Feature, TwoAudiences, keep_only, viewers_features
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.routes import add_routes
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import texts
+from kimi_demo.ui.texts.discreet import discreet
 
 log = logging.getLogger(__name__)
 
@@ -118,12 +121,29 @@ async def build(settings: Settings, access: Access) -> Application:
         people=People(),
         workbench=_workbench(settings, guardian),
     )
-    blocks = await asyncio.to_thread(page.build, services)
+    registry.viewers_veil = partial(under_its_name, title=settings.model_title)
+    everything = await _mounted(services, ALL)
+    mounted: ASGIApp = everything
+    if access.public:
+        for_viewers = replace(services, texts=discreet(words), workbench=services.workbench.plain())
+        mounted = TwoAudiences(everything, await _mounted(for_viewers, viewers_features(settings)), access)
+    services.chat_engine.start()
+    services.workbench.start()
+    services.control.begin()
+    services.chats.purge()
+    return Application(mounted, services)
+
+
+async def _mounted(services: Services, features: frozenset[Feature]) -> FastAPI:
+    """The page with its routes, as far as these features go."""
+    blocks = await asyncio.to_thread(page.build, services, features)
     blocks.queue(max_size=256, default_concurrency_limit=WORKERS)
     blocks.max_threads = WORKERS
-    app = FastAPI(title=words.say("page.title"), docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(title=services.texts.say("page.title"), docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, services)
-    mounted = gr.mount_gradio_app(
+    if features != ALL:
+        keep_only(app, services, features)
+    mounted: FastAPI = gr.mount_gradio_app(
         app,
         blocks,
         path="/",
@@ -133,13 +153,9 @@ async def build(settings: Settings, access: Access) -> Application:
         ssr_mode=False,
         max_file_size="1mb",
         theme=page.theme(),
-        head=page.head(words),
+        head=page.head(services.texts, features),
     )
-    services.chat_engine.start()
-    services.workbench.start()
-    services.control.begin()
-    services.chats.purge()
-    return Application(mounted, services)
+    return mounted
 
 
 def _workbench(settings: Settings, guardian: Guardian) -> Workbench:

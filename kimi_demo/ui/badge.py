@@ -22,17 +22,19 @@ class Badge:
     settled: bool
 
 
-def badge(settings: Settings, engine: ChatEngine, texts: Texts, *, operator: bool, condition: Condition = "off") -> Badge:
-    """operator: whether the one who asks may restart the server, and so gets the button; condition: what the last look at it found."""
+def badge(settings: Settings, engine: ChatEngine, texts: Texts, *, operator: bool, condition: Condition = "off", title: str = "") -> Badge:
+    """operator: whether the one who asks may restart the server, and so gets the button; condition: what the last look at it found;
+    title: what the model is to be called. Where the texts are a viewer's, nothing says where it runs."""
     state = engine.state
-    name = escape(model_name(settings, engine, texts))
-    where = escape(texts.say("badge.here") if settings.base_url is None else _host(settings.base_url))
+    name = escape(title or model_name(settings, engine, texts))
+    place = texts.say("badge.here") if settings.base_url is None else _host(settings.base_url)
+    where = "" if texts.discreet else f' <span class="where">{escape(place)}</span>'
     note = ""
     if settings.base_url is None and settings.rehearsal:
         note = f'<span class="model-note">{escape(texts.say("badge.rehearsal_note"))}</span>'
     unwell = state.name == "ready" and condition in ("silent", "sick", "stopped")
     dot = f'<span class="dot" data-state="{"failed" if unwell else state.name}" aria-hidden="true"></span>'
-    model = f'<span class="model"><b>{name}</b> <span class="where">{where}</span>{note}</span>'
+    model = f'<span class="model"><b>{name}</b>{where}{note}</span>'
     told = _state(state, texts, may_restart=operator and not engine.remote)
     if unwell:
         told = f'<span class="state" data-state="failed">{escape(texts.say("badge.state.unwell"))}</span>'

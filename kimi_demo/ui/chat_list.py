@@ -25,7 +25,8 @@ def frame_html(texts: Texts) -> str:
         f'<div class="chat-list-body"><div class="chat-list-head"><input type="search" placeholder="{search}" aria-label="{search}"></div>'
         f'<div class="chat-deleted" role="status"></div><ul class="chats" tabindex="-1"></ul>'
         f'<div class="chat-list-foot"><details class="menu export-menu"><summary class="act plain">{escape(say("chats.export"))}</summary>'
-        f'<div class="menu-items">{_exports(texts)}{publish_button("chat", "", texts)}</div></details>{_import(texts)}</div></div></nav>'
+        f'<div class="menu-items">{_exports(texts)}{publish_button("chat", "", texts)}</div></details>'
+        f"{'' if texts.discreet else _import(texts)}</div></div></nav>"
     )
 
 

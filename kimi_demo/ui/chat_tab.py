@@ -11,9 +11,11 @@ from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.turn_view import edit_words
 
 
-def build(services: Services, blocks: gr.Blocks) -> None:
+def build(services: Services, blocks: gr.Blocks, *, raw: bool = True) -> None:
+    """raw: with raw completions as the tab's second mode."""
     texts = services.texts
-    raw_pane.switch(texts)
+    if raw:
+        raw_pane.switch(texts)
     gr.HTML(frame_html(texts), elem_id="chat-list", apply_default_css=False)
     live_box("chat", texts.say("chat.label"), edit_words(texts))
     strip = '<div class="attachments" role="group"></div>'
@@ -53,4 +55,5 @@ def build(services: Services, blocks: gr.Blocks) -> None:
 
     wire("chat", field=field, send=send, stop=stop, settings=panel.components)
     clear.click(fn=None, js="() => window.kimi.begin()")
-    raw_pane.build(services)
+    if raw:
+        raw_pane.build(services)

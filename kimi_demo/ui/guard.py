@@ -154,7 +154,7 @@ class Guard:
         cookie = Response()
         cookie.set_cookie(
             self.access.visitor_cookie,
-            self.access.visitor_id(request),
+            self.access.visitor_cookie_value(request),
             max_age=_YEAR_S,
             httponly=True,
             samesite="lax",

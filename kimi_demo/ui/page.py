@@ -5,6 +5,7 @@ from html import escape
 import gradio as gr
 
 from kimi_demo.ui import api, batch_tab, chat_tab, qa_tab, server_tab, tools_tab
+from kimi_demo.ui.audience import ALL, Feature
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
@@ -26,25 +27,38 @@ SCRIPTS = (
 )
 """Of assets/, in the order in which they are carried out."""
 SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish")
+_OF: dict[str, Feature] = {
+    "request": "own",
+    "raw": "raw",
+    "batch": "batch",
+    "launch": "operator",
+    "server": "operator",
+    "qa": "operator",
+    "publish": "operator",
+}
+"""Which of them only those with a feature need."""
 
 
-def build(services: Services) -> gr.Blocks:
+def build(services: Services, features: frozenset[Feature] = ALL) -> gr.Blocks:
+    """features: what those who will see it may use; nothing else is in it."""
     texts = services.texts
     blocks: gr.Blocks
     with gr.Blocks(title=texts.say("page.title"), analytics_enabled=False, fill_width=True) as blocks:
         gr.HTML(_header(texts), apply_default_css=False)
         with gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
             with gr.Tab(texts.say("chat.tab"), id="chat", elem_id="tab-chat"):
-                chat_tab.build(services, blocks)
+                chat_tab.build(services, blocks, raw="raw" in features)
             with gr.Tab(texts.say("tools.tab"), id="tools", elem_id="tab-tools"):
                 tools_tab.build(services)
-            with gr.Tab(texts.say("batch.tab"), id="batch", elem_id="tab-batch"):
-                batch_tab.build(services)
-            with gr.Tab(texts.say("server_page.tab"), id="server", elem_id="tab-server"):
-                server_tab.build()
-            with gr.Tab(texts.say("qa_page.tab"), id="qa", elem_id="tab-qa"):
-                qa_tab.build()
-        api.build(services)
+            if "batch" in features:
+                with gr.Tab(texts.say("batch.tab"), id="batch", elem_id="tab-batch"):
+                    batch_tab.build(services)
+            if "operator" in features:
+                with gr.Tab(texts.say("server_page.tab"), id="server", elem_id="tab-server"):
+                    server_tab.build()
+                with gr.Tab(texts.say("qa_page.tab"), id="qa", elem_id="tab-qa"):
+                    qa_tab.build()
+        api.build(services, batches="batch" in features)
     return blocks
 
 
@@ -98,13 +112,13 @@ def theme() -> gr.Theme:
     )
 
 
-def head(words: Texts) -> str:
+def head(words: Texts, features: frozenset[Feature] = ALL) -> str:
     """Our style sheet and script, and the words that the style sheet shows: on copy buttons, and while the connection is lost.
 
     Linked, not given to Gradio as `css`: it rewrites selectors, and `:root[…]` no longer matches then.
     """
     names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied", "lost"))
-    sheets = "".join(f'<link rel="stylesheet" href="kimi/static/{name}.css">' for name in SHEETS)
+    sheets = "".join(f'<link rel="stylesheet" href="kimi/static/{name}.css">' for name in SHEETS if _OF.get(name, "page") in features)
     return f"{sheets}<style>:root {{ {names} }}</style>" + "".join(
-        f'<script src="kimi/static/{name}.js" defer></script>' for name in SCRIPTS
+        f'<script src="kimi/static/{name}.js" defer></script>' for name in SCRIPTS if _OF.get(name, "page") in features
     )

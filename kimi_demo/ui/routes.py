@@ -71,7 +71,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     async def model_badge(request: Request) -> Response:
         operator, engine = services.access.is_operator(request), services.chat_engine
         condition = services.control.monitor.health.name
-        now = badge(engine.settings, engine, services.texts, operator=operator, condition=condition)
+        now = badge(engine.settings, engine, services.texts, operator=operator, condition=condition, title=services.settings.model_title)
         return JSONResponse({"html": now.html, "settled": now.settled}, headers={"cache-control": "no-store"})
 
     async def restart(request: Request, given: Given) -> None:

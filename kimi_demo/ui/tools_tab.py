@@ -58,5 +58,5 @@ def _bench(texts: Texts) -> str:
     data = f'data-deleted="{escape(texts.say("bench.deleted", name="{name}"))}" data-undo="{escape(texts.say("bench.undo"))}"'
     return (
         f'<details class="bench" id="tool-list" {data}><summary><span class="bench-summary">{escape(texts.say("bench.loading"))}</span>'
-        f'</summary><div class="bench-body"></div></details>{editor_html(texts)}'
+        f'</summary><div class="bench-body"></div></details>{"" if texts.discreet else editor_html(texts)}'
     )

@@ -15,6 +15,7 @@ from kimi_demo.dialect.reply import Reply, rounds
 from kimi_demo.dialect.transcript import Transcript, Turn
 from kimi_demo.engines.availability import find_vllm
 from kimi_demo.engines.launch import Launch
+from kimi_demo.model_name import shown_name
 from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
@@ -43,12 +44,14 @@ def transcript(
 
 def served_by(settings: Settings, texts: Texts) -> dict[str, str]:
     """Who serves the model, and how it was started where we did that. No key and no path is in it."""
+    if settings.base_url is not None and texts.discreet:
+        return {}
     if settings.base_url is not None:
         return {texts.say("transcript.served"): urlsplit(settings.base_url).netloc.rpartition("@")[2]}
     build = find_vllm()
     served = f"{build.distribution} {build.version}" if build else "vLLM"
     try:
-        launch = Launch.from_settings(settings, PurePath(settings.model).name if settings.model else "rehearsal")
+        launch = Launch.from_settings(settings, shown_name(settings.model or "rehearsal", settings.model_title))
     except Failure:
         return {texts.say("transcript.served"): served}
     line = replace(launch, extra=()).command()

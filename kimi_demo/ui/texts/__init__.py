@@ -19,6 +19,8 @@ class Texts:
 
     language: str
     strings: dict[str, str]
+    discreet: bool = False
+    """Whether they are for viewers of a public page (discreet.py): views leave out what only the operator is to see."""
 
     def say(self, key: str, /, **params: object) -> str:
         """The text of `key` ("chat.send") with `{name}` replaced by params["name"]."""

@@ -12,7 +12,12 @@ from kimi_demo.ui.view.notice import failure_html
 
 
 def publish_button(kind: Kind, subject: str, texts: Texts, *, plain: bool = True) -> str:
-    """Opens the dialog (assets/publish.js). subject: "" for the conversation that the tab has open."""
+    """Opens the dialog (assets/publish.js). subject: "" for the conversation that the tab has open.
+
+    Viewers of a public page get none: there only the operator publishes.
+    """
+    if texts.discreet:
+        return ""
     words = texts.say(f"publish.open.{kind}")
     return button(words, f'data-publish="{kind}" data-publish-subject="{escape(subject)}"', plain=plain)
 

@@ -126,7 +126,12 @@ def request_html(reply: Reply, address: str, where: str, size_of: Callable[[str]
 
 
 def closed_html(key: str, texts: Texts) -> str:
-    """The closed box under the round with element ids that begin with `key` (run-ID-INDEX); assets/request.js loads what is in it."""
+    """The closed box under the round with element ids that begin with `key` (run-ID-INDEX); assets/request.js loads what is in it.
+
+    Viewers of a public page get none: what was sent names the model's folder, and where it was sent the server.
+    """
+    if texts.discreet:
+        return ""
     run_id, _, index = key.removeprefix("run-").rpartition("-")
     failed, title, loading = (escape(texts.say(f"request.{name}")) for name in ("failed", "title", "loading"))
     return (

@@ -39,6 +39,8 @@ def picker_html(rows: Sequence[Listed], bench: Bench, servers: Sequence[ServerSh
     say = texts.say
     groups = {key: list(group) for key, group in groupby(rows, key=lambda row: (row.source, row.server))}
     parts = [_group(say(f"bench.source.{source}"), groups.get((source, ""), []), texts) for source in ("guide", "showcase")]
+    if texts.discreet:  # viewers have neither tools of their own nor MCP
+        return f'{_rules(rows, bench, texts, parallel_known)}<div class="bench-groups">{"".join(parts)}</div>'
     own = groups.get(("own", ""), [])
     none = f'<p class="fine">{escape(say("bench.own_none"))}</p>' if not own else ""
     parts.append(_group(say("bench.source.own"), own, texts, after=none + _own_foot(bool(own), texts)))

@@ -1,0 +1,178 @@
+"""The public page as a stranger finds it: what it holds, what it lacks, and that nothing of the machine is told."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.routing import Mount, Route
+
+from kimi_demo.dialect.failure import Failure
+from kimi_demo.settings import Settings
+from kimi_demo.ui.access import Access
+from kimi_demo.ui.application import Application, build
+from kimi_demo.ui.audience import RIGHTS, TwoAudiences, viewers_features
+from kimi_demo.ui.guard import Guard
+from tests import scripted_server
+from tests.scripted_server import Scripted
+from tests.ui.test_roles import HANDLERS, OPERATOR_ACTS, OPERATOR_PAGES, ROLES
+
+OWN = "http://127.0.0.1:7860"
+MODEL = "/data/secret-folder/Kimi-K2.5"
+FOR_VIEWERS = {
+    *("api.build.<locals>.chat", "api.build.<locals>.tools"),
+    *(f"parameter_panel.build.<locals>.{name}" for name in ("on_input", "on_load")),
+}
+"""Gradio's handlers that a viewer's page may have; none of them shows or does anything that is not the viewer's own."""
+
+
+class Public:
+    """A public page on the scripted server."""
+
+    def __init__(self, application: Application, access: Access, server: Scripted) -> None:
+        self.application, self.access, self.server = application, access, server
+
+    @property
+    def sides(self) -> TwoAudiences:
+        assert isinstance(self.application.asgi, TwoAudiences)
+        return self.application.asgi
+
+    def browser(self, *, operator: bool = False) -> httpx.AsyncClient:
+        """Somebody's; it keeps the cookies that it gets."""
+        cookies = {self.access.operator_cookie: self.access.operator_proof} if operator else {}
+        transport = httpx.ASGITransport(app=Guard(self.application.asgi, self.access), raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url=OWN, cookies=cookies)
+
+
+@pytest.fixture
+async def public(tmp_path: Path) -> AsyncIterator[Public]:
+    with scripted_server.running(model_ids=[MODEL]) as server:
+        settings = Settings(_env_file=None, data=tmp_path, base_url=server.base_url, public=True)
+        access = Access.of(settings, 7860)
+        application = await build(settings, access)
+        await application.services.chat_engine.ready(lambda event: None)
+        yield Public(application, access, server)
+        await application.aclose()
+
+
+def routes_of(app: FastAPI) -> set[str]:
+    return {route.path for route in app.routes if isinstance(route, Route | Mount) and route.path.startswith("/kimi")}
+
+
+def blocks_of(app: FastAPI) -> Any:
+    return next(route.app.blocks for route in app.routes if isinstance(route, Mount) and hasattr(route.app, "blocks"))
+
+
+def filled(path: str) -> str:
+    return re.sub(r"\{[a-z_]+(:path)?\}", "0" * 32, path)
+
+
+async def test_every_route_is_tried_as_a_viewer(public: Public) -> None:
+    ours = routes_of(public.sides.operator)
+    assert not ours - set(RIGHTS), "kimi_demo/ui/audience.py: say there who gets it"
+    assert not set(RIGHTS) - ours and set(ROLES) <= set(RIGHTS)
+    features = viewers_features(public.application.services.settings)
+    allowed = {path for path, feature in RIGHTS.items() if feature in features}
+    assert routes_of(public.sides.viewers) - {"/kimi/{rest:path}"} == allowed
+    assert not allowed & {path for path, role in ROLES.items() if role == "operator"}
+    assert not any("batch" in path or "raw" in path or "request" in path or "import" in path or "server" in path for path in allowed)
+
+    nothing = public.application.services.texts.failure("access.closed_route", {})[0]
+    async with public.browser() as viewer:
+        for path in sorted(ours - allowed):
+            body = OPERATOR_ACTS.get(path.removeprefix("/kimi/act/"), {})
+            for method in ("GET", "POST"):
+                answer = await viewer.request(method, filled(path), json=body if method == "POST" else None)
+                assert answer.status_code == 404, (method, path)
+                assert nothing in answer.text or path == "/kimi/live/batch", (method, path)
+        assert (await viewer.get("/kimi/badge")).status_code == 200
+    async with public.browser(operator=True) as operator:
+        for path in OPERATOR_PAGES[:1]:
+            assert path in routes_of(public.sides.operator)
+        assert "srv-form" in (await operator.get("/kimi/server/frame")).text
+
+
+async def test_every_handler_of_gradio_is_tried_as_a_viewer(public: Public) -> None:
+    operators, viewers = blocks_of(public.sides.operator), blocks_of(public.sides.viewers)
+
+    def named(page: Any) -> dict[str, Any]:
+        return {f"{each.fn.__module__.removeprefix('kimi_demo.ui.')}.{each.fn.__qualname__}": each for each in page.fns.values() if each.fn}
+
+    assert set(named(viewers)) == FOR_VIEWERS <= set(HANDLERS)
+    last = max(viewers.fns)
+    async with public.browser() as viewer:
+        for name, handler in named(operators).items():
+            if name in FOR_VIEWERS:
+                continue
+            answer = await viewer.post(f"/gradio_api/run/{handler.api_name}", json={"data": [], "session_hash": "s"})
+            assert answer.status_code in (404, 422, 500), name
+            assert not public.application.services.batches._jobs  # nothing was started
+        for name in ("batch", "on_run", "on_stop"):  # unknown to its Gradio, which answers that with an error of its own
+            assert (await viewer.post(f"/gradio_api/call/{name}", json={"data": [["a"]]})).status_code >= 400, name
+        beyond = await viewer.post("/gradio_api/queue/join", json={"fn_index": last + 1, "data": [], "session_hash": "s"})
+        assert beyond.status_code >= 400
+        told = (await viewer.get("/gradio_api/info")).json()
+        assert set(told["named_endpoints"]) == {"/chat", "/tools"}
+    async with public.browser(operator=True) as operator:
+        assert "/batch" in (await operator.get("/gradio_api/info")).json()["named_endpoints"]
+
+
+async def test_the_page_itself_lacks_what_is_not_for_viewers(public: Public) -> None:
+    async with public.browser() as viewer, public.browser(operator=True) as operator:
+        for path in ("/", "/config"):
+            seen, whole = (await viewer.get(path)).text, (await operator.get(path)).text
+            for word in ("tab-server", "data-publish", "tab-qa", "tab-batch", "raw-pane", "tool-editor", "import-menu"):
+                assert word in whole and word not in seen, (path, word)
+            assert "tab-chat" in seen and "tab-tools" in seen
+
+
+async def test_nothing_that_a_viewer_gets_names_the_machine(public: Public) -> None:
+    services = public.application.services
+    host = public.server.base_url.split("//")[1].split("/")[0]
+    telling = (host, "secret-folder", str(services.settings.data), public.access.token, public.access.operator_proof)
+    seen: list[str] = []
+    async with public.browser() as viewer:
+        for path in ("/", "/config", "/gradio_api/info", "/kimi/badge", "/kimi/tools"):
+            seen.append((await viewer.get(path)).text)
+        chat = "c" * 32
+        values = [False, "guide_thinking", 64, "", 0.6, 0.95, "", "", "", "", "", "", "", ""]
+        sent = await viewer.post("/kimi/act/chat_send", json={"chat": chat, "text": "[[plain]] hello", "values": values})
+        assert sent.status_code == 200, sent.text
+        (run,) = services.registry._live.values()
+        assert run.owner.startswith("v")
+        await run.wait()
+        seen.append((await viewer.get("/kimi/live/chat", params={"opened": chat})).text)
+        for form in ("json", "md", "html"):
+            exported = await viewer.get(f"/kimi/chats/{chat}/export.{form}")
+            assert exported.status_code == 200
+            seen.append(exported.text)
+        assert "Kimi-K2.5" in seen[3] and '"model": "Kimi-K2.5"' in seen[-3]  # under its name it is told
+        async with public.browser(operator=True) as operator:
+            used = await operator.post("/kimi/act/server_use", json={"address": "http://127.0.0.1:9/v1", "key": ""})
+            assert used.status_code == 200
+            with pytest.raises(Failure):
+                await services.chat_engine.ready(lambda event: None)
+            assert "127.0.0.1:9" in (await operator.get("/kimi/badge")).text
+        failed = await viewer.get("/kimi/badge")
+        assert 'data-state=\\"failed' in failed.text and "127.0.0.1:9" not in failed.text
+        seen.append(failed.text)
+    for text in seen:
+        for word in telling:
+            assert word not in text, (word, text[max(0, text.find(word) - 200) :][:400])
+        assert json.dumps(telling[1]) not in text
+
+
+async def test_a_cookie_that_we_did_not_sign_is_nobody_s(public: Public) -> None:
+    forged = {public.access.visitor_cookie: "v" * 43}
+    async with public.browser() as viewer:
+        viewer.cookies.update(forged)
+        answer = await viewer.get("/")
+        assert public.access.visitor_cookie in answer.headers["set-cookie"]  # it gets one that is
+        mine = (await viewer.get("/")).headers.get("set-cookie")
+        assert mine is None
+    again = Access.of(public.application.services.settings, 7860)
+    assert again.cookie_key == public.access.cookie_key  # visitors stay who they are over a restart
