@@ -22,6 +22,7 @@ from kimi_demo.engines.plan.surroundings import surroundings
 from kimi_demo.flags import LOADING, add_flags, settings_from
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import Texts, texts
+from kimi_demo.ui.view.server_nodes import note_of
 
 FITS, DOES_NOT, BAD_INPUT = 0, 1, 2
 
@@ -38,9 +39,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--gpu-memory-gb", type=float, metavar="X", help="memory of each in GB of 10^9 bytes (default: this machine's)")
     add("--machine", metavar="NAME", help=f"instead of both, one of: {', '.join(one.key for one in MACHINES)}")
     add("--pipeline-parallel-size", type=int, default=None, metavar="N", help="stages (default: 1, or the hosts of --machine)")
-    add("--data-parallel-size", type=int, metavar="N", help="replicas (default: 1, or the hosts with --way replicas)")
+    add("--data-parallel-size", type=int, metavar="N", help="replicas (default: 1, or the hosts with --way replicas or router)")
     add("--hosts", metavar="A,B,…", help="several machines, each with the GPUs above: also print what to run on each of them")
-    add("--way", choices=get_args(Way), default="stages", help="over several machines: pipeline stages, the same by Ray, or replicas")
+    add("--way", choices=get_args(Way), default="stages", help="over several machines: stages, the same by Ray, replicas, or a router")
     add("--server-port", type=int, metavar="N", help="also look whether this port is free here")
     add("--json", action="store_true", help="print the figures as JSON")
     add_flags(parser, _SETTINGS)
@@ -73,7 +74,7 @@ def _planned(given: argparse.Namespace, settings: Settings, words: Texts) -> Pla
             chosen = replace(chosen, name=name, gpus=chosen.gpus * len(hosts), hosts=len(hosts), free=None)
         elif chosen.hosts != len(hosts):
             raise Failure("nodes.other_count", machine=chosen.key, hosts=chosen.hosts, count=len(hosts))
-        if given.way == "replicas" and given.data_parallel_size is None:
+        if given.way in ("replicas", "router") and given.data_parallel_size is None:
             given.data_parallel_size, given.pipeline_parallel_size = len(hosts), given.pipeline_parallel_size or 1
     given.data_parallel_size = 1 if given.data_parallel_size is None else given.data_parallel_size
     model = _model(settings)
@@ -93,6 +94,7 @@ def _planned(given: argparse.Namespace, settings: Settings, words: Texts) -> Pla
     if hosts and chosen is not None:
         nodes = node_commands(_launch(settings, model.name), hosts, chosen.gpus // len(hosts), given.way)
         found = found.model_copy(update={"nodes": tuple(NodeLine(host=node.host, line=node.line) for node in nodes)})
+        found = found.model_copy(update={"nodes_note": words.say(note_of(given.way))})
     return found
 
 
@@ -200,5 +202,5 @@ def shown(found: PlanReport, words: Texts) -> list[str]:
     lines += ["", *(f"! {warning}" for warning in found.warnings)] if found.warnings else []
     lines += ["", say("plan.estimate")]
     if found.nodes:
-        lines += ["", say("plan.nodes"), *(f"  {node.host}:\n    {node.line}" for node in found.nodes), say("plan.nodes_where")]
+        lines += ["", say("plan.nodes"), *(f"  {node.host}:\n    {node.line}" for node in found.nodes), found.nodes_note]
     return lines

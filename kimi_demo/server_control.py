@@ -21,6 +21,7 @@ from kimi_demo.engines.launch_options import LaunchOptions
 from kimi_demo.engines.model_folder import ModelFolder
 from kimi_demo.engines.monitor import Monitor
 from kimi_demo.engines.phases import READY
+from kimi_demo.engines.plan.surroundings import port_taken
 from kimi_demo.engines.saved_launches import SavedLaunches, Start, start_key
 from kimi_demo.engines.vllm_parser import VllmParser
 from kimi_demo.server_weights import Weights
@@ -115,9 +116,10 @@ class ServerControl:
     async def start(self, options: LaunchOptions, model: str, *, takeover: bool = False) -> None:
         """Starts a server of our own with these options, in place of whatever answers now.
 
-        Raises Failure: server.argument_ours, launch.model, accelerators.held (before anything is stopped).
+        Raises Failure: server.argument_ours, launch.model, launch.port_taken, accelerators.held (before anything is stopped).
         """
         settings, folder = self.planned(options, model)
+        await self.refuse_taken_port(options)
         shared = self._shares and settings.rehearsal  # only the stand-in leaves room for another engine
         others = self._lease.holders - {"chat"}
         if others and not shared and not takeover:
@@ -125,6 +127,14 @@ class ServerControl:
         self._lease.shared = shared
         self.options, self.model = options, model
         await self.engine.switch(settings, folder, takeover=takeover)
+
+    async def refuse_taken_port(self, options: LaunchOptions) -> None:
+        """Raises Failure("launch.port_taken") where another program listens; our own server is stopped before the next one starts."""
+        server = self.engine.server
+        if server is not None and not server.exited and server.launch.port == options.server_port:
+            return
+        if await asyncio.to_thread(port_taken, "127.0.0.1", options.server_port):
+            raise Failure("launch.port_taken", port=options.server_port, name="server_port")
 
     async def restart(self, *, takeover: bool = False) -> None:
         """The same again: our own server, or the connection. Raises Failure("accelerators.held") before anything is stopped."""

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import socket
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,6 +81,22 @@ async def test_what_holds_the_gpus_is_stopped_only_on_a_yes(tmp_path: Path) -> N
     await control.start(LaunchOptions(), "started", takeover=True)
     await control.restart(takeover=True)
     assert engine.told == [("switch", None, "owner/model", True), ("restart", True)]
+
+
+async def test_a_taken_port_is_told_before_anything_is_stopped(tmp_path: Path) -> None:
+    control, engine = make(tmp_path, Lease())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Failure) as caught:
+            await control.start(LaunchOptions(server_port=port), "rehearsal")
+        assert caught.value.code == "launch.port_taken" and caught.value.params["port"] == str(port) and engine.told == []
+        # Our own server is stopped before the next one starts on its port.
+        engine.server = SimpleNamespace(exited=False, launch=SimpleNamespace(port=port))
+        await control.start(LaunchOptions(server_port=port), "rehearsal")
+        engine.server.exited = True
+        with pytest.raises(Failure):
+            await control.start(LaunchOptions(server_port=port), "rehearsal")
+    assert engine.told == [("switch", None, None, False)]
 
 
 async def test_only_the_stand_in_leaves_room_for_another_engine(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ class LaunchOptions(BaseModel):
     """Checked when made: pydantic's ValidationError names the field. None and "": vLLM's own default, or what the demo was started with.
 
     tensor_parallel_size … data_parallel_size: GPUs (processes, on a CPU); max_model_len: tokens; gpu_memory_utilization: share of each
-    GPU; cpu_kv_cache_gb: GiB per process, on a CPU; speculative: vLLM's --speculative-config, JSON; extra: more arguments, which win.
+    GPU; cpu_kv_cache_gb: GiB per process, on a CPU; server_port: 0 for any free one; speculative: vLLM's --speculative-config, JSON;
+    extra: more arguments, which win.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
@@ -32,6 +33,7 @@ class LaunchOptions(BaseModel):
     served_model_name: str = Field("", max_length=200, pattern=r"^[\w./:@+-]*$")
     mm_encoder_tp_mode: Literal["", "weights", "data"] = ""
     language_model_only: bool = False
+    server_port: int = Field(0, ge=0, le=65535)
     speculative: str = Field("", max_length=MOST_EXTRA_CHARS)
     log_requests: bool = False
     extra: str = Field("", max_length=MOST_EXTRA_CHARS)
@@ -66,6 +68,7 @@ class LaunchOptions(BaseModel):
             "max_model_len": settings.max_model_len,
             "gpu_memory_utilization": settings.gpu_memory_utilization,
             "cpu_kv_cache_gb": settings.cpu_kv_cache_gb,
+            "server_port": settings.server_port or 0,
             "extra": settings.vllm_args,
         }
         try:
@@ -105,6 +108,7 @@ class LaunchOptions(BaseModel):
             "tensor_parallel_size": self.tensor_parallel_size,
             "max_model_len": self.max_model_len,
             "cpu_kv_cache_gb": self.cpu_kv_cache_gb,
+            "server_port": self.server_port or None,
             "vllm_args": shlex.join(arguments),
         }
         if self.gpu_memory_utilization != settings.gpu_memory_utilization:  # or the stand-in's own share would be lost

@@ -25,8 +25,13 @@ def shell(launch: Launch) -> str:
 
 
 def docker(launch: Launch, version: str) -> str:
-    """The same in vLLM's own image. version: of vLLM, as in the image's tag. The model's folder is mounted, read-only."""
+    """The same in vLLM's own image. version: of vLLM, as in the image's tag. The model's folder is mounted, read-only.
+
+    The images start `vllm serve` (docker/Dockerfile and Dockerfile.cpu of vLLM), which takes the model as its first argument.
+    """
     command = _with_port(launch.command(), PORT)[3:]
+    named = command.index("--model")
+    command = [command[named + 1], *command[:named], *command[named + 2 :]]
     at = command.index("--host")
     command[at + 1] = "0.0.0.0"  # inside the container; Docker publishes it on this machine's loopback only
     lines = ["docker run --rm --ipc=host", f"-p 127.0.0.1:{launch.port or PORT}:{PORT}", f"-e {KEY_VARIABLE}"]
@@ -38,7 +43,8 @@ def docker(launch: Launch, version: str) -> str:
         lines.append("-v " + shlex.quote(f"{folder}:{launch.folder.absolute()}:ro"))  # the model's path may be a link
         lines += [f"-v {shlex.quote(f'{target}:{target}:ro')}" for target in _outside(folder)]
     else:
-        lines.append('-v "$HOME/.cache/huggingface:/root/.cache/huggingface"')
+        cache = ".cache/modelscope" if launch.model_source == "modelscope" else ".cache/huggingface"
+        lines.append(f'-v "$HOME/{cache}:/root/{cache}"')
     lines.append(f"{_CPU_IMAGE if launch.on_cpu else _IMAGE}:v{version.partition('+')[0]}")
     return _lines([*lines, *_options(command)])
 

@@ -1,7 +1,8 @@
 """One model over several machines: what to run on each, from a list of hosts. Pure; vLLM does the work.
 
-Sources: vLLM 0.32, docs "Parallelism and Scaling" and "Data Parallel Deployment", config/parallel.py. Every line's arguments are held
-against vLLM's own parser (tests/engines/test_vllm_parser.py). That two hosts form a group was run on one machine over loopback only.
+Sources: vLLM 0.32, docs "Parallelism and Scaling" and "Data Parallel Deployment", config/parallel.py; vLLM Router 0.1.17. Every line's
+arguments are held against vLLM's own parser (tests/engines/test_vllm_parser.py), the router is run in front of two servers
+(tests/engines/test_router.py). That two hosts form a group was run on one machine over loopback only.
 """
 
 import ipaddress
@@ -14,14 +15,16 @@ from typing import Literal
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.launch import Launch
 
-Way = Literal["stages", "ray", "replicas"]
+Way = Literal["stages", "ray", "replicas", "router"]
 """stages: the layers are split between hosts, each layer inside one (pipeline parallel; vLLM's own launch). ray: the same through a Ray
-cluster. replicas: each host has a whole model, and the first spreads the requests over them (data parallel)."""
+cluster. replicas: each host has a whole model, and the first spreads the requests over them (data parallel). router: each host has a
+server of its own, and vLLM's router on the first is one address for all: a host may go and come back while the others answer."""
 
-MASTER_PORT, RPC_PORT, RAY_PORT = 29501, 13345, 6379
+MASTER_PORT, RPC_PORT, RAY_PORT, ROUTER_PORT = 29501, 13345, 6379, 8080
+ROUTER = "vllm-router==0.1.17"
 
 _NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*")
-_MOST_HOSTS = 256
+_MOST_HOSTS, _MOST_GPUS = 256, 1024
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,24 @@ def hosts_in(text: str) -> list[str]:
     return found
 
 
+def gpus_in(text: str) -> int:
+    """GPUs of each host. Raises Failure("nodes.gpus")."""
+    if not re.fullmatch(r"[0-9]{1,4}", text.strip()) or not 1 <= int(text) <= _MOST_GPUS:
+        raise Failure("nodes.gpus", value=text.strip()[:20])
+    return int(text)
+
+
 def node_commands(launch: Launch, hosts: Sequence[str], gpus_a_host: int, way: Way = "stages") -> list[NodeCommand]:
     """The first host is where requests go. Each layer stays inside a host (tensor parallel size = its GPUs); between hosts goes little.
 
-    The key goes into the first host's VLLM_API_KEY. The API server listens on that host's loopback, as everywhere in this program.
+    The key goes into the first host's VLLM_API_KEY. The API server listens on that host's loopback, as everywhere in this program; only
+    behind a router each host's listens on its own address, and asks for the key, which goes into VLLM_API_KEY on every host.
     """
     launch = replace(launch, tensor_parallel_size=gpus_a_host)
     first, count = hosts[0], len(hosts)
+    if way == "router":
+        servers = [_line(launch, host, [], listens=True) for host in hosts]
+        return [*servers, *router_commands(first, [f"http://{_joined(host, launch.port)}" for host in hosts])]
     if way == "ray":
         extra = ["--pipeline-parallel-size", str(count), "--distributed-executor-backend", "ray"]
         starts = [NodeCommand(first, f"ray start --head --port={RAY_PORT} --num-gpus={gpus_a_host}")]
@@ -75,8 +89,20 @@ def node_commands(launch: Launch, hosts: Sequence[str], gpus_a_host: int, way: W
     return [_line(launch, host, [*shared, *own]) for host, own in zip(hosts, ranks, strict=True)]
 
 
-def _line(launch: Launch, host: str, extra: list[str]) -> NodeCommand:
-    """`vllm serve`, since vllm.entrypoints.openai.api_server knows no --headless."""
+def router_commands(host: str, servers: Sequence[str], port: int = ROUTER_PORT) -> list[NodeCommand]:
+    """vLLM's router on `host`'s loopback, in an environment of its own. servers: addresses without /v1; they must serve the same model.
+
+    It passes the key on that a request carries, keeps a conversation on the server that has it in its cache as long as that has no more
+    than four requests more than another (64 by its default, which leaves a second server idle), and leaves out one that does not answer.
+    """
+    line = f"~/vllm-router/bin/vllm-router --host 127.0.0.1 --port {port} --prometheus-host 127.0.0.1 --policy cache_aware"
+    line += " --balance-abs-threshold 4 --health-check-interval-secs 2 --health-failure-threshold 1 --worker-urls"
+    install = f"python3 -m venv ~/vllm-router && ~/vllm-router/bin/pip install {ROUTER}"
+    return [NodeCommand(host, install), NodeCommand(host, " ".join([line, *map(shlex.quote, servers)]))]
+
+
+def _line(launch: Launch, host: str, extra: list[str], *, listens: bool = False) -> NodeCommand:
+    """`vllm serve`, since vllm.entrypoints.openai.api_server knows no --headless. listens: on the host's address, never without a key."""
     command = launch.command()[3:]
     model = command[command.index("--model") + 1]
     rest = command[: command.index("--model")] + command[command.index("--model") + 2 :]
@@ -84,8 +110,12 @@ def _line(launch: Launch, host: str, extra: list[str]) -> NodeCommand:
         for name in ("--host", "--port"):
             at = rest.index(name)
             del rest[at : at + 2]
+    if listens:
+        rest[rest.index("--host") + 1] = host
     arguments = [model, *rest, *extra]
     variables = [f"VLLM_HOST_IP={host}"] if _is_address(host) else []
+    if listens:
+        variables.append('VLLM_API_KEY="${VLLM_API_KEY:?}"')
     return NodeCommand(host, " ".join([*variables, "vllm", "serve", *map(shlex.quote, arguments)]), tuple(arguments))
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from fastapi import FastAPI, Request
@@ -13,14 +14,18 @@ from kimi_demo.engines.availability import find_vllm
 from kimi_demo.engines.hub.job import Source
 from kimi_demo.engines.launch_objection import Objection, needs_parser, objection
 from kimi_demo.engines.launch_options import LaunchOptions
-from kimi_demo.engines.launch_shown import docker, shell
+from kimi_demo.engines.launch_shown import PORT, docker, shell
+from kimi_demo.engines.nodes import Way, gpus_in, hosts_in, node_commands
+from kimi_demo.engines.plan.known import K25
 from kimi_demo.server_plan import planned
 from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
+from kimi_demo.ui.view.server_nodes import nodes_html
 from kimi_demo.ui.view.server_plan import plan_html
 
 SOURCES: tuple[Source, ...] = get_args(Source)
+WAYS: tuple[Way, ...] = get_args(Way)
 
 
 _PARSER_S = 25.0
@@ -43,6 +48,15 @@ class Plan(Given):
     options: dict[str, str | bool]
     model: str
     place: str
+    kimi: bool = False
+
+
+class Nodes(Given):
+    options: dict[str, str | bool]
+    model: str
+    hosts: str
+    gpus: str
+    way: str
     kimi: bool = False
 
 
@@ -142,11 +156,12 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
         try:
             options = options_in(given.options, texts)
             launch = await control.launch_of(options, given.model)
+            await control.refuse_taken_port(options)
         except Failure as failure:
             what, hint = texts.failure(failure.code, failure.params)
             field = (
                 failure.params.get("name", "")
-                if failure.code == "launch.field"
+                if failure.code in ("launch.field", "launch.port_taken")
                 else "extra"
                 if failure.code == "server.argument_ours"
                 else "model"
@@ -198,7 +213,24 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
     async def stop_download(given: Given) -> None:
         await control.weights.stop()
 
+    async def nodes(given: Nodes) -> dict[str, str]:
+        """The lines for each host, or the field that is wrong and why."""
+        way = next((known for known in WAYS if known == given.way), None)
+        if way is None:
+            raise Failure("acts.malformed", problem="way")
+        options = options_in(given.options, texts).model_copy(update={"pipeline_parallel_size": 1, "data_parallel_size": 1})
+        launch = replace(await control.launch_of(options, given.model), on_cpu=False, port=options.server_port or PORT)
+        try:
+            hosts, gpus = hosts_in(given.hosts), gpus_in(given.gpus)
+        except Failure as failure:
+            what, hint = texts.failure(failure.code, failure.params)
+            return {"field": "gpus" if failure.code == "nodes.gpus" else "hosts", "problem": f"{what} {hint}"}
+        if given.kimi:
+            launch = replace(launch, model=K25, named=True)
+        return {"html": nodes_html(node_commands(launch, hosts, gpus, way), way, texts)}
+
     act("server_plan", Plan, plan)
+    act("server_nodes", Nodes, nodes)
     act("server_weights", Download, download)
     act("server_weights_stop", Given, stop_download)
     act("server_start", Form, start)

@@ -86,6 +86,30 @@ async def test_a_launch_is_shown_as_it_is_typed_and_a_wrong_field_says_so(server
     await expect(profile).to_have_count(0)
 
 
+async def test_lines_for_several_machines_and_a_port_that_is_taken(server_tab: DemoPage, scripted: Scripted) -> None:
+    await view(server_tab, "launch")
+    await server_tab.at('#srv-form [name="max_model_len"]').fill("16384")
+    form, wrong = server_tab.at("#srv-nodes-form"), server_tab.at('[data-node-field="hosts"] .srv-wrong')
+    await form.locator('[name="hosts"]').fill("10.0.0.1, 10.0.0.2:8000")
+    await form.locator("button").click()
+    await expect(wrong).to_contain_text("“10.0.0.2:8000” is no host name or address.")
+    await form.locator('[name="hosts"]').fill("10.0.0.1, 10.0.0.2")
+    await form.locator('[name="way"]').select_option("router")
+    await form.locator("button").click()
+    lines = server_tab.at("#srv-nodes pre")
+    await expect(lines).to_have_count(4)
+    await expect(lines.first).to_contain_text("--max-model-len 16384")
+    await expect(lines.last).to_contain_text("--worker-urls http://10.0.0.1:8000 http://10.0.0.2:8000")
+    await expect(wrong).to_be_hidden()
+    port = scripted.root.rpartition(":")[2]
+    await server_tab.at('#srv-form [name="server_port"]').fill(port)
+    taken = f"Port {port} is in use by another program."
+    await expect(server_tab.at('[data-field="server_port"] .srv-wrong')).to_contain_text(taken)
+    await server_tab.at("[data-srv-start]").click()
+    await expect(server_tab.at("#server-notice")).to_contain_text(taken)
+    await expect(server_tab.at("#srv-head .srv-state")).to_have_text("ready")
+
+
 async def test_arguments_are_held_against_vllms_own_parser_before_a_start(server_tab: DemoPage) -> None:
     await view(server_tab, "launch")
     more, wrong = server_tab.at('#srv-form [name="extra"]'), server_tab.at('[data-field="extra"] .srv-wrong')

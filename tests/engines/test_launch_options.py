@@ -1,5 +1,6 @@
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr, ValidationError
@@ -64,6 +65,8 @@ def test_each_option_is_an_argument_of_vllm() -> None:
         ("served_model_name", "a name"),
         ("served_model_name", "x; rm -rf"),
         ("speculative", "[1]"),
+        ("server_port", 65536),
+        ("server_port", -1),
         ("speculative", "{"),
         ("extra", "--x 'open"),
         ("unknown", "1"),
@@ -110,8 +113,21 @@ def test_the_docker_line_mounts_the_model_and_publishes_on_loopback_only(tmp_pat
     assert words[:2] == ["docker", "run"] and "--gpus" in words and "127.0.0.1:8000:8000" in words
     assert f"{tmp_path / 'model'}:{tmp_path / 'model'}:ro" in words and f"{tmp_path / 'blobs'}:{tmp_path / 'blobs'}:ro" in words
     assert "vllm/vllm-openai:v0.32.0" in words and words[words.index("--host") + 1] == "0.0.0.0"
+    assert words[words.index("vllm/vllm-openai:v0.32.0") + 1] == str(tmp_path / "model")  # the image starts `vllm serve`
     assert "never-shown-key" not in " ".join(words)
     assert "--gpus" not in docker(launch(tmp_path / "model", on_cpu=True), "0.32.0")
+
+
+@pytest.mark.parametrize(("source", "cache"), [("huggingface", ".cache/huggingface"), ("modelscope", ".cache/modelscope")])
+def test_a_model_from_a_hub_is_kept_in_that_hubs_cache(source: Any, cache: str) -> None:
+    words = shlex.split(docker(Launch("owner/model", Path("logs"), named=True, model_source=source, on_cpu=False), "0.32.0"))
+    assert f"$HOME/{cache}:/root/{cache}" in words
+
+
+def test_a_port_is_one_and_0_takes_any() -> None:
+    assert Launch.from_settings(LaunchOptions(server_port=8123).applied(settings()), "m").port == 8123
+    assert Launch.from_settings(LaunchOptions().applied(settings(server_port=8123)), "m").port == 0
+    assert LaunchOptions.of(settings(server_port=8123)).server_port == 8123
 
 
 def test_curl_lines_are_json_whatever_the_model_is_called() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.launch import Launch
-from kimi_demo.engines.nodes import Way, hosts_in, node_commands
+from kimi_demo.engines.nodes import Way, gpus_in, hosts_in, node_commands
 
 LAUNCH = Launch("/models/Kimi K2.5", Path("logs"), named=True, on_cpu=False, port=8000, extra=("--seed", "1"))
 
@@ -46,6 +46,26 @@ def test_ray_forms_its_cluster_first_and_serves_from_the_first_host() -> None:
     assert head.line == "ray start --head --port=6379 --num-gpus=4"
     assert (worker.host, worker.line) == ("b", "ray start --address=[fd00::1]:6379 --num-gpus=4")
     assert serve.host == "fd00::1" and "--distributed-executor-backend ray" in serve.line
+
+
+def test_a_router_is_one_address_for_a_server_on_each_host() -> None:
+    first, second, install, router = node_commands(LAUNCH, hosts_in("10.0.0.1 fd00::2"), 8, "router")
+    for node in (first, second):
+        split = shlex.split(node.line)
+        assert split[:2] == [f"VLLM_HOST_IP={node.host}", "VLLM_API_KEY=${VLLM_API_KEY:?}"]  # a shell refuses to start it without one
+        assert (value(split, "--host"), value(split, "--port"), value(split, "--tensor-parallel-size")) == (node.host, "8000", "8")
+        assert "--pipeline-parallel-size" not in split and "--headless" not in split
+    assert install.host == router.host == "10.0.0.1" and "vllm-router==" in install.line
+    words_of = shlex.split(router.line)
+    assert words_of[words_of.index("--worker-urls") + 1 :] == ["http://10.0.0.1:8000", "http://[fd00::2]:8000"]
+    assert value(words_of, "--host") == "127.0.0.1"
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "eight", "1025", "99999999999", "٣"])
+def test_gpus_that_are_no_number(text: str) -> None:
+    with pytest.raises(Failure) as failed:
+        gpus_in(text)
+    assert failed.value.code == "nodes.gpus" and gpus_in(" 8 ") == 8
 
 
 def test_no_key_is_in_any_line() -> None:

@@ -1,5 +1,6 @@
 """vLLM's own parser on the lines that this program makes: one child process for all of them."""
 
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines import vllm_parser
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.launch_options import LaunchOptions
+from kimi_demo.engines.launch_shown import docker
 from kimi_demo.engines.nodes import Way, node_commands
 from kimi_demo.engines.vllm_parser import refused
 
@@ -30,10 +32,13 @@ def test_every_line_is_one_that_vllm_takes_and_wrong_ones_are_told_in_its_words(
         log_requests=True,
         extra="--decode-context-parallel-size 8 --seed 1",
     )
-    ways: tuple[Way, ...] = ("stages", "ray", "replicas")
+    ways: tuple[Way, ...] = ("stages", "ray", "replicas", "router")
     good = [list(node.arguments) for way in ways for node in node_commands(LAUNCH, HOSTS, 8, way) if node.arguments]
     launches = (LAUNCH, replace(LAUNCH, on_cpu=True), replace(LAUNCH, extra=tuple(options.arguments())))
     good += [launch.command()[3:] for launch in launches]
+    for launch in launches:  # what vLLM's images start is `vllm serve`
+        words = shlex.split(docker(launch, "0.32.0").replace("\\\n", " "))
+        good.append(words[next(at for at, word in enumerate(words) if word.startswith("vllm/")) + 1 :])
     wrong = [["m", "--no-such-flag", "1"], ["m", "--tensor-parallel-size", "eight"], ["m", "--enable-auto-tool-choice"]]
     found = refused([*good, *wrong])
     assert found[: len(good)] == [None] * len(good)

@@ -24,6 +24,7 @@ OPERATOR_ACTS: dict[str, dict[str, Any]] = {
     "restart": {},
     "batch_unload": {},
     "server_plan": {"options": {}, "model": "rehearsal", "place": "8xh200"},
+    "server_nodes": {"options": {}, "model": "rehearsal", "hosts": "a b", "gpus": "8", "way": "stages"},
     "server_weights": {"source": "modelscope", "model": "a/b"},
     "server_weights_stop": {},
     "server_start": {"options": {}, "model": "rehearsal"},
@@ -189,6 +190,18 @@ async def test_what_the_operator_does(application: tuple[Application, Access, Sc
             assert wrong["field"] == "max_model_len" and "whole number" in wrong["problem"]
             ours = (await act("server_preview", options={"extra": "--port 1"}, model="rehearsal")).json()
             assert ours["field"] == "extra" and "--port" in ours["problem"]
+            taken = (await act("server_preview", options={"server_port": first.root.rpartition(":")[2]}, model="rehearsal")).json()
+            assert taken["field"] == "server_port" and "in use by another program" in taken["problem"]
+            hosts: dict[str, Any] = {"options": {"pipeline_parallel_size": "4"}, "model": "rehearsal", "gpus": "8", "kimi": True}
+            lines = (await act("server_nodes", hosts="10.0.0.1 <b>", way="stages", **hosts)).json()
+            assert lines["field"] == "hosts" and "“<b>” is no host" in lines["problem"]
+            lines = (await act("server_nodes", hosts="a, b", way="stages", **hosts | {"gpus": "many"})).json()
+            assert lines["field"] == "gpus"
+            assert (await act("server_nodes", hosts="a, b", way="sideways", **hosts)).status_code == 422
+            html = (await act("server_nodes", hosts="a, b", way="stages", **hosts)).json()["html"]
+            assert html.count("vllm serve moonshotai/Kimi-K2.5") == 2 and "--nnodes 2" in html and "-size 4" not in html
+            html = (await act("server_nodes", hosts="a, b", way="router", **hosts)).json()["html"]
+            assert "--worker-urls http://a:8000 http://b:8000" in html
             told = await act("server_start", options={"gpu_memory_utilization": "3"}, model="rehearsal")
             assert told.status_code == 422 and "at most 1" in told.json()["html"]
             assert (await act("server_start", options={}, model="/etc")).status_code == 422  # no paths from a browser

@@ -61,6 +61,7 @@ class PlanReport(BaseModel):
     concurrency_by_context: tuple[Concurrency, ...]
     warnings: tuple[str, ...]
     nodes: tuple[NodeLine, ...] = ()
+    nodes_note: str = ""
 
 
 def report(plan: Plan, model: str, reason: str, warnings: list[str]) -> PlanReport:

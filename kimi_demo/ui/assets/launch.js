@@ -1,5 +1,6 @@
-// The form of a launch: what vLLM's own parser says of its arguments, below them. The server answers at once what it has said before;
-// the first question of all takes as long as vLLM's import. One question at a time, and then the newest.
+// Beside the form of a launch: what vLLM's own parser says of its arguments, below them; and the lines for several machines.
+// The parser: the server answers at once what it has said before, the first question of all takes as long as vLLM's import. One
+// question at a time, and then the newest.
 (() => {
   "use strict";
 
@@ -45,4 +46,25 @@
     place.textContent = problem;
     field.querySelector("input, select").setAttribute("aria-invalid", "true");
   }
+
+  document.addEventListener("submit", async (event) => {
+    if (event.target.id !== "srv-nodes-form") return;
+    event.preventDefault();
+    const { hosts, gpus, way, kimi } = event.target.elements;
+    const given = { ...window.kimi.launchForm(), hosts: hosts.value, gpus: gpus.value, way: way.value, kimi: kimi.checked };
+    const button = event.submitter || event.target.querySelector("button");
+    button.disabled = true;
+    try {
+      const told = await window.kimi.post("server", "server_nodes", given);
+      if (!told) return;
+      for (const field of event.target.querySelectorAll("[data-node-field]")) {
+        const is = field.dataset.nodeField === told.field;
+        const place = field.querySelector(".srv-wrong");
+        place.hidden = !is;
+        place.textContent = is ? told.problem : "";
+        field.querySelector("input, select").setAttribute("aria-invalid", String(is));
+      }
+      byId("srv-nodes").innerHTML = told.html || "";
+    } finally { button.disabled = false; }
+  });
 })();

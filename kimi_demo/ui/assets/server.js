@@ -141,6 +141,8 @@
     }, PREVIEW_MS);
   }
 
+  window.kimi.launchForm = form; // for assets/launch.js
+
   function put(options) {
     for (const [name, value] of Object.entries(options)) {
       const field = byId("srv-form").elements[name];

@@ -61,7 +61,7 @@ def form_html(options: LaunchOptions, model: str, models: Sequence[ModelChoice],
     fields.append(number(_ON_CPU) if on_cpu else number(_ON_GPU, "0.01"))
     fields.append(select("kv_cache_dtype", [("auto", say("launch_option.auto")), ("fp8", "fp8")]))
     fields.append(select("mm_encoder_tp_mode", [("", say("launch_option.auto")), ("weights", "weights"), ("data", "data")]))
-    fields += [text("served_model_name"), text("speculative", wide=True), arguments()]
+    fields += [text("served_model_name"), number("server_port"), text("speculative", wide=True), arguments()]
     fields += [check(name) for name in _CHECKS]
     code = "".join(
         f'<h4>{escape(say(f"server_page.line.{form}"))}</h4><div class="code"><pre id="srv-line-{form}" tabindex="0"></pre>'

@@ -12,6 +12,7 @@ from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.server_charts import WINDOWS
 from kimi_demo.ui.view.server_form import form_html, server_form_html
 from kimi_demo.ui.view.server_lines import log_html
+from kimi_demo.ui.view.server_nodes import nodes_form_html
 from kimi_demo.ui.view.server_plan import plan_form_html
 from kimi_demo.ui.view.server_weights import weights_form_html
 
@@ -48,6 +49,7 @@ def frame_html(
         "overview": f"{_part('left')}{_part('steps')}{_part('models')}{_part('check')}{_part('curl')}",
         "launch": form_html(options, model, models, texts, on_cpu=on_cpu)
         + plan_form_html(texts)
+        + nodes_form_html(texts)
         + _part("profiles")
         + _part("servers")
         + server_form_html(texts),
