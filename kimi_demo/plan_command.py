@@ -22,7 +22,7 @@ from kimi_demo.engines.plan.surroundings import surroundings
 from kimi_demo.flags import LOADING, add_flags, settings_from
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import Texts, texts
-from kimi_demo.ui.view.server_nodes import note_of
+from kimi_demo.ui.view.server_nodes import nodes_note
 
 FITS, DOES_NOT, BAD_INPUT = 0, 1, 2
 
@@ -92,9 +92,10 @@ def _planned(given: argparse.Namespace, settings: Settings, words: Texts) -> Pla
         remarks += surroundings("127.0.0.1", given.server_port or 0, layout.tensor if chosen is not None else 1)
     found = described(made, model.name, remarks, words)
     if hosts and chosen is not None:
-        nodes = node_commands(_launch(settings, model.name), hosts, chosen.gpus // len(hosts), given.way)
-        found = found.model_copy(update={"nodes": tuple(NodeLine(host=node.host, line=node.line) for node in nodes)})
-        found = found.model_copy(update={"nodes_note": words.say(note_of(given.way))})
+        launch = _launch(settings, model.name)
+        nodes = node_commands(launch, hosts, chosen.gpus // len(hosts), given.way)
+        lines = tuple(NodeLine(host=node.host, line=node.line) for node in nodes)
+        found = found.model_copy(update={"nodes": lines, "nodes_note": nodes_note(given.way, launch.port, words)})
     return found
 
 

@@ -106,6 +106,12 @@ class ServerControl:
         return self._settings.base_url or ""
 
     @property
+    def serves(self) -> bool:
+        """Whether a server of our own is up, or starts: the memory that it holds is free for the next one."""
+        server = self.engine.server
+        return server is not None and not server.exited
+
+    @property
     def stops(self) -> Holder | None:
         """Who would have to give up the GPUs for a server of our own."""
         others = self._lease.holders - {"chat"}
@@ -131,7 +137,7 @@ class ServerControl:
     async def refuse_taken_port(self, options: LaunchOptions) -> None:
         """Raises Failure("launch.port_taken") where another program listens; our own server is stopped before the next one starts."""
         server = self.engine.server
-        if server is not None and not server.exited and server.launch.port == options.server_port:
+        if server is not None and self.serves and server.launch.port == options.server_port:
             return
         if await asyncio.to_thread(port_taken, "127.0.0.1", options.server_port):
             raise Failure("launch.port_taken", port=options.server_port, name="server_port")

@@ -1,5 +1,6 @@
 """Will a launch fit, here or on a machine from the list: the same figures as the command `plan`, for the options of the Server tab."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from kimi_demo.dialect.failure import Failure
@@ -41,10 +42,29 @@ def planned(launch: Launch, options: LaunchOptions, place: str, words: Texts, *,
         made = plan_on_cpu(model.shape, layout, free_host_memory(), options.cpu_kv_cache_gb, model.on_disk)
     else:
         made = plan(model.shape, layout, there, model.on_disk)
-    remarks = [*made.remarks, *missing_flags([*_flags(launch), "--trust-remote-code", *arguments], model.shape)]
+    spoken = replace(model.shape, kimi=model.shape.kimi or (launch.rehearsal and not kimi))  # the stand-in speaks as Kimi does
+    remarks = [*made.remarks, *missing_flags([*_flags(launch), "--trust-remote-code", *arguments], spoken)]
     if place == HERE:
         remarks += surroundings("127.0.0.1", 0, layout.tensor if there is not None else 1)
     return described(made, Path(model.name).name, remarks, words)
+
+
+_OF_NOW = frozenset(("plan.gpu_in_use", "plan.host_memory"))
+"""Refusals that go by the memory that is free at this moment."""
+
+
+def warned(launch: Launch, options: LaunchOptions, words: Texts, *, ours: bool) -> list[str]:
+    """What can be known to go wrong with a start on this machine, as sentences; nothing of a model that cannot be planned. `port_taken`
+    is not among it (`ServerControl.refuse_taken_port`). ours: whether a server of our own is up, which gives its memory back first.
+
+    Reads the disk and asks the driver: not for the event loop.
+    """
+    try:
+        found = planned(launch, options, HERE, words)
+    except Failure:
+        return []
+    certain = not found.fits and not (ours and found.reason_code in _OF_NOW)
+    return [*([words.say("server_plan.will_not", reason=found.reason)] if certain else []), *found.warnings]
 
 
 def _flags(launch: Launch) -> list[str]:

@@ -109,6 +109,11 @@ def test_several_hosts_and_what_to_run_on_each(capsys: pytest.CaptureFixture[str
     assert (found["gpus"], found["tensor_parallel_size"], found["pipeline_parallel_size"]) == (16, 8, 2)
     assert [node["host"] for node in found["nodes"]] == ["10.0.0.1", "10.0.0.2"]
     assert "--nnodes 2" in found["nodes"][0]["line"] and "--headless" in found["nodes"][1]["line"]
+    assert "first host, port 8000;" in found["nodes_note"]
+    _, found = figures(capsys, *K25, "--machine", "8xh200", "--hosts", "a,b", "--server-port", "8123")
+    assert "--port 8123" in found["nodes"][0]["line"] and "first host, port 8123;" in found["nodes_note"]
+    _, found = figures(capsys, *K25, "--machine", "8xh200", "--hosts", "a,b", "--way", "router")
+    assert "http://127.0.0.1:8080/v1 is the base URL" in found["nodes_note"] and len(found["nodes"]) == 4
     _, found = figures(capsys, *K25, "--machine", "8xb200", "--hosts", "a b", "--way", "replicas")
     assert (found["data_parallel_size"], found["pipeline_parallel_size"], found["tensor_parallel_size"]) == (2, 1, 8)
     assert cli.main([*K25, "--machine", "16xh200", "--hosts", "a,b,c"]) == 2

@@ -1,14 +1,17 @@
 """The Server tab's answer to "will it fit", and the downloads that it shows."""
 
 import asyncio
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.engines.accelerators import Gpu
 from kimi_demo.engines.launch import Launch
 from kimi_demo.engines.launch_options import LaunchOptions
-from kimi_demo.server_plan import HERE, planned
+from kimi_demo.server_plan import HERE, planned, warned
 from kimi_demo.server_weights import Weights, downloaded
 from kimi_demo.settings import Settings
 from kimi_demo.ui.texts import texts
@@ -39,6 +42,29 @@ def test_the_options_count(standin_model: Path) -> None:
     with pytest.raises(Failure) as caught:
         planned(launch(long, str(standin_model)), long, "my laptop", texts("en"))
     assert caught.value.code == "plan.unknown_machine"
+
+
+def test_what_can_be_known_to_go_wrong_is_said_before_a_start(standin_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(language: str = "en", *, ours: bool = False, model: str = str(standin_model), **options: Any) -> list[str]:
+        chosen = LaunchOptions(**options)
+        return warned(launch(chosen, model), chosen, texts(language), ours=ours)
+
+    assert told() == []
+    [heads] = told(tensor_parallel_size=2)
+    assert heads.startswith("This will not start here: ") and "9 attention heads" in heads
+    assert "无法启动" in told("zh", tensor_parallel_size=2)[0]
+    assert [line for line in told(extra="--reasoning-parser other") if "lacks --reasoning-parser kimi_k2" in line]
+    assert told(model="nobody/knows-it") == []  # what cannot be planned is left to vLLM
+
+    # Memory that our own server gives back first is no reason against the next one.
+    [memory] = told(cpu_kv_cache_gb=4096)
+    assert "GB" in memory and told(cpu_kv_cache_gb=4096, ours=True) == []
+
+    real, blocks = os.statvfs("/"), 64 * 2**20
+    small = os.statvfs_result((real.f_bsize, 1, blocks, *tuple(real)[3:]))
+    monkeypatch.setattr(os, "statvfs", lambda path: small)
+    monkeypatch.setattr("kimi_demo.server_plan.gpus", lambda: [Gpu(at, "a GPU", f"GPU-{at}", 10**11, 10**11) for at in range(3)])
+    assert [line for line in told(tensor_parallel_size=3) if "/dev/shm has only 67 MB" in line]
 
 
 def test_what_is_on_the_disk_is_complete_or_not(tmp_path: Path, standin_model: Path) -> None:

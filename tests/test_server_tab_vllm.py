@@ -48,7 +48,12 @@ async def test_from_launch_to_chat_to_a_killed_engine_and_back(page: DemoPage, d
 
     # Launch, with an option, and watch the phases.
     await view(page, "launch")
+    ranks = page.at('#srv-form [name="tensor_parallel_size"]')
+    await ranks.fill("2")
+    await expect(page.at("#srv-warned .notice")).to_contain_text("This will not start here")
+    await ranks.fill("1")
     await page.at('#srv-form [name="log_requests"]').check()
+    await expect(page.at("#srv-warned")).to_be_empty()
     await expect(page.at("#srv-line-shell")).to_contain_text("--enable-log-requests")
     await page.at("[data-srv-start]").click()
     await expect(page.at('.srv-steps [data-state="running"]')).to_be_visible()

@@ -38,9 +38,10 @@ def docker(launch: Launch, version: str) -> str:
     if not launch.on_cpu:
         lines[0] += " --gpus all"
     lines += [f"-e {shlex.quote(f'{name}={value}')}" for name, value in sorted(_variables(launch).items())]
-    if launch.folder is not None:
-        folder = launch.folder.resolve()
-        lines.append("-v " + shlex.quote(f"{folder}:{launch.folder.absolute()}:ro"))  # the model's path may be a link
+    named_folder = Path(launch.model) if launch.looks_like_path else launch.folder  # the stand-in may still have to be built
+    if named_folder is not None:
+        folder = named_folder.resolve()
+        lines.append("-v " + shlex.quote(f"{folder}:{named_folder.absolute()}:ro"))  # the model's path may be a link
         lines += [f"-v {shlex.quote(f'{target}:{target}:ro')}" for target in _outside(folder)]
     else:
         cache = ".cache/modelscope" if launch.model_source == "modelscope" else ".cache/huggingface"

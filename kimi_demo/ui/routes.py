@@ -26,6 +26,7 @@ from kimi_demo.ui.raw_send import add_raw_send
 from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
 from kimi_demo.ui.server_acts import add_server_acts
+from kimi_demo.ui.server_plan_acts import add_server_plan_acts
 from kimi_demo.ui.server_routes import add_server_routes
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.thoughts import add_thoughts
@@ -52,6 +53,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_bench(app, services)
     add_server_routes(app, services)
     add_server_acts(app, services)
+    add_server_plan_acts(app, services)
     add_qa_routes(app, services)
     add_qa_acts(app, services)
 

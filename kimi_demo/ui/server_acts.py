@@ -3,29 +3,23 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from fastapi import FastAPI, Request
-from pydantic import ValidationError
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.availability import find_vllm
 from kimi_demo.engines.hub.job import Source
 from kimi_demo.engines.launch_objection import Objection, needs_parser, objection
 from kimi_demo.engines.launch_options import LaunchOptions
-from kimi_demo.engines.launch_shown import PORT, docker, shell
-from kimi_demo.engines.nodes import Way, gpus_in, hosts_in, node_commands
-from kimi_demo.engines.plan.known import K25
-from kimi_demo.server_plan import planned
+from kimi_demo.engines.launch_shown import docker, shell
+from kimi_demo.server_plan import warned
 from kimi_demo.ui.acts import Given, add_act
+from kimi_demo.ui.server_options import label_of, options_in
 from kimi_demo.ui.services import Services
-from kimi_demo.ui.texts import Texts
-from kimi_demo.ui.view.server_nodes import nodes_html
-from kimi_demo.ui.view.server_plan import plan_html
+from kimi_demo.ui.view.notice import notice_html
 
 SOURCES: tuple[Source, ...] = get_args(Source)
-WAYS: tuple[Way, ...] = get_args(Way)
 
 
 _PARSER_S = 25.0
@@ -42,22 +36,6 @@ class Form(Given):
     options: dict[str, str | bool]
     model: str
     takeover: bool = False
-
-
-class Plan(Given):
-    options: dict[str, str | bool]
-    model: str
-    place: str
-    kimi: bool = False
-
-
-class Nodes(Given):
-    options: dict[str, str | bool]
-    model: str
-    hosts: str
-    gpus: str
-    way: str
-    kimi: bool = False
 
 
 class Download(Given):
@@ -152,24 +130,26 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
         control.forget(given.address)
 
     async def preview(given: Form) -> dict[str, str | bool]:
-        """The launch as lines, or the field that is wrong and why; ask: whether vLLM's parser has to be asked (`server_arguments`)."""
+        """The launch as lines, what may go wrong with it, and the field that is wrong; ask: whether vLLM's parser has to be asked
+        (`server_arguments`). A port that is taken here leaves the lines as they are: they may be for another machine.
+        """
         try:
             options = options_in(given.options, texts)
             launch = await control.launch_of(options, given.model)
-            await control.refuse_taken_port(options)
         except Failure as failure:
             what, hint = texts.failure(failure.code, failure.params)
-            field = (
-                failure.params.get("name", "")
-                if failure.code in ("launch.field", "launch.port_taken")
-                else "extra"
-                if failure.code == "server.argument_ours"
-                else "model"
-            )
+            field = {"launch.field": failure.params.get("name", ""), "server.argument_ours": "extra"}.get(failure.code, "model")
             return {"field": field, "problem": what if field != "model" else f"{what} {hint}"}
         build = find_vllm()
         version = build.version if build is not None else "0.32.0"
-        return {"shell": shell(launch), "docker": docker(launch, version), "ask": needs_parser(options)}
+        told = await asyncio.to_thread(warned, launch, options, texts, ours=control.serves)
+        found: dict[str, str | bool] = {"shell": shell(launch), "docker": docker(launch, version), "ask": needs_parser(options)}
+        found["warned"] = "".join(notice_html("warning", sentence) for sentence in told)
+        try:
+            await control.refuse_taken_port(options)
+        except Failure as failure:
+            found |= {"field": "server_port", "problem": texts.failure(failure.code, failure.params)[0]}
+        return found
 
     async def save(given: Profile) -> dict[str, str]:
         return {"name": control.saved.save_profile(given.name, options_in(given.options, texts))}
@@ -198,12 +178,6 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
             raise Failure("server.off")
         return {"key": server.api_key}
 
-    async def plan(given: Plan) -> dict[str, str]:
-        options = options_in(given.options, texts)
-        launch = await control.launch_of(options, given.model)
-        found = await asyncio.to_thread(planned, launch, options, given.place, texts, kimi=given.kimi)
-        return {"html": plan_html(found, texts)}
-
     async def download(given: Download) -> None:
         source = next((known for known in SOURCES if known == given.source), None)
         if source is None:
@@ -213,24 +187,6 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
     async def stop_download(given: Given) -> None:
         await control.weights.stop()
 
-    async def nodes(given: Nodes) -> dict[str, str]:
-        """The lines for each host, or the field that is wrong and why."""
-        way = next((known for known in WAYS if known == given.way), None)
-        if way is None:
-            raise Failure("acts.malformed", problem="way")
-        options = options_in(given.options, texts).model_copy(update={"pipeline_parallel_size": 1, "data_parallel_size": 1})
-        launch = replace(await control.launch_of(options, given.model), on_cpu=False, port=options.server_port or PORT)
-        try:
-            hosts, gpus = hosts_in(given.hosts), gpus_in(given.gpus)
-        except Failure as failure:
-            what, hint = texts.failure(failure.code, failure.params)
-            return {"field": "gpus" if failure.code == "nodes.gpus" else "hosts", "problem": f"{what} {hint}"}
-        if given.kimi:
-            launch = replace(launch, model=K25, named=True)
-        return {"html": nodes_html(node_commands(launch, hosts, gpus, way), way, texts)}
-
-    act("server_plan", Plan, plan)
-    act("server_nodes", Nodes, nodes)
     act("server_weights", Download, download)
     act("server_weights_stop", Given, stop_download)
     act("server_start", Form, start)
@@ -247,45 +203,3 @@ def add_server_acts(app: FastAPI, services: Services) -> None:
     act("server_check_stop", Given, stop_check)
     act("server_ask", Given, ask)
     act("server_key", Given, key)
-
-
-_PROBLEMS = {
-    "int_parsing": "whole",
-    "int_parsing_size": "whole",
-    "int_from_float": "whole",
-    "float_parsing": "number",
-    "finite_number": "number",
-    "greater_than_equal": "at_least",
-    "greater_than": "more_than",
-    "less_than_equal": "at_most",
-    "string_too_long": "too_long",
-    "string_pattern_mismatch": "letters",
-}
-
-
-def options_in(fields: dict[str, str | bool], texts: Texts) -> LaunchOptions:
-    """The form's fields. Raises Failure("launch.field", name=…, label=…, problem=…) for the first that is wrong."""
-    try:
-        return LaunchOptions.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0]) if first["loc"] else "extra"
-        known = _PROBLEMS.get(first["type"])
-        limits = {key: value for key, value in first.get("ctx", {}).items() if isinstance(value, int | float)}
-        limit = next(iter(limits.values()), "")
-        problem = (
-            texts.say(f"launch_problem.{known}", limit=limit) if known else _told(str(first["msg"]).removeprefix("Value error, "), texts)
-        )
-        label = label_of(name, texts)
-        raise Failure("launch.field", name=name, label=label, problem=problem) from None
-
-
-def label_of(name: str, texts: Texts) -> str:
-    """What the form calls the field `name` of `LaunchOptions`."""
-    return texts.strings.get(f"launch_option.{name}.label", name)
-
-
-def _told(words: str, texts: Texts) -> str:
-    """What a check of `LaunchOptions` said: "is not JSON: Expecting value", both parts in the page's language where they are known."""
-    what, _, why = words.partition(": ")
-    return f"{texts.problem(what)} ({texts.problem(why)})" if why else texts.problem(what)

@@ -105,6 +105,7 @@ async def test_lines_for_several_machines_and_a_port_that_is_taken(server_tab: D
     await server_tab.at('#srv-form [name="server_port"]').fill(port)
     taken = f"Port {port} is in use by another program."
     await expect(server_tab.at('[data-field="server_port"] .srv-wrong')).to_contain_text(taken)
+    await expect(server_tab.at("#srv-line-docker")).to_contain_text(f"-p 127.0.0.1:{port}:8000")  # for another machine it may be right
     await server_tab.at("[data-srv-start]").click()
     await expect(server_tab.at("#server-notice")).to_contain_text(taken)
     await expect(server_tab.at("#srv-head .srv-state")).to_have_text("ready")

@@ -116,6 +116,8 @@ def test_the_docker_line_mounts_the_model_and_publishes_on_loopback_only(tmp_pat
     assert words[words.index("vllm/vllm-openai:v0.32.0") + 1] == str(tmp_path / "model")  # the image starts `vllm serve`
     assert "never-shown-key" not in " ".join(words)
     assert "--gpus" not in docker(launch(tmp_path / "model", on_cpu=True), "0.32.0")
+    later = tmp_path / "built" / "later"
+    assert f"{later}:{later}:ro" in shlex.split(docker(launch(later, on_cpu=True), "0.32.0").replace("\\\n", " "))
 
 
 @pytest.mark.parametrize(("source", "cache"), [("huggingface", ".cache/huggingface"), ("modelscope", ".cache/modelscope")])

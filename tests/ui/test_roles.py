@@ -191,7 +191,8 @@ async def test_what_the_operator_does(application: tuple[Application, Access, Sc
             ours = (await act("server_preview", options={"extra": "--port 1"}, model="rehearsal")).json()
             assert ours["field"] == "extra" and "--port" in ours["problem"]
             taken = (await act("server_preview", options={"server_port": first.root.rpartition(":")[2]}, model="rehearsal")).json()
-            assert taken["field"] == "server_port" and "in use by another program" in taken["problem"]
+            assert taken["field"] == "server_port" and "in use by another program" in taken["problem"] and taken["shell"]
+            assert taken["warned"] == ""
             hosts: dict[str, Any] = {"options": {"pipeline_parallel_size": "4"}, "model": "rehearsal", "gpus": "8", "kimi": True}
             lines = (await act("server_nodes", hosts="10.0.0.1 <b>", way="stages", **hosts)).json()
             assert lines["field"] == "hosts" and "“<b>” is no host" in lines["problem"]
@@ -200,6 +201,7 @@ async def test_what_the_operator_does(application: tuple[Application, Access, Sc
             assert (await act("server_nodes", hosts="a, b", way="sideways", **hosts)).status_code == 422
             html = (await act("server_nodes", hosts="a, b", way="stages", **hosts)).json()["html"]
             assert html.count("vllm serve moonshotai/Kimi-K2.5") == 2 and "--nnodes 2" in html and "-size 4" not in html
+            assert "--gpu-memory-utilization 0.3" not in html  # the stand-in's share of a GPU
             html = (await act("server_nodes", hosts="a, b", way="router", **hosts)).json()["html"]
             assert "--worker-urls http://a:8000 http://b:8000" in html
             told = await act("server_start", options={"gpu_memory_utilization": "3"}, model="rehearsal")

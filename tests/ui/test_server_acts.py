@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.ui.server_acts import options_in
+from kimi_demo.ui.server_options import options_in
 from kimi_demo.ui.texts import texts
 
 

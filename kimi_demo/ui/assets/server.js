@@ -136,6 +136,7 @@
         wrong.textContent = is ? told.problem : "";
         field.querySelector("input, select").setAttribute("aria-invalid", String(is));
       }
+      byId("srv-warned").innerHTML = told.warned || "";
       for (const name of ["shell", "docker"]) byId(`srv-line-${name}`).textContent = told[name] || "";
       document.dispatchEvent(new CustomEvent("kimi-launch-shown", { detail: { given, ask: told.ask === true } }));
     }, PREVIEW_MS);

@@ -72,7 +72,7 @@ def form_html(options: LaunchOptions, model: str, models: Sequence[ModelChoice],
     return (
         f'<form class="srv-form" id="srv-form" autocomplete="off"><h3>{escape(say("server_page.launch_title"))}</h3>'
         f'<input type="hidden" name="{hidden}" value="{getattr(options, hidden)}"><div class="srv-fields">{"".join(fields)}</div>'
-        f'<div id="srv-launch-acts" class="srv-acts"></div></form>{code}'
+        f'<div id="srv-warned" role="status"></div><div id="srv-launch-acts" class="srv-acts"></div></form>{code}'
         f'<p class="fine">{escape(say("server_page.line.note"))}</p>'
     )
 

@@ -30,16 +30,17 @@ def nodes_form_html(texts: Texts) -> str:
     )
 
 
-def nodes_html(nodes: Sequence[NodeCommand], way: Way, texts: Texts) -> str:
+def nodes_html(nodes: Sequence[NodeCommand], way: Way, port: int, texts: Texts) -> str:
+    """port: of the servers."""
     say = texts.say
     items = "".join(
         f'<li><b>{escape(node.host)}</b><div class="code"><pre tabindex="0">{escape(node.line)}</pre>'
         f'<button type="button" class="copy" aria-label="{escape(say("page.copy"))}" data-copy></button></div></li>'
         for node in nodes
     )
-    return f'<p>{escape(say("plan.nodes"))}</p><ol class="srv-nodes">{items}</ol><p class="fine">{escape(say(note_of(way)))}</p>'
+    return f'<p>{escape(say("plan.nodes"))}</p><ol class="srv-nodes">{items}</ol><p class="fine">{escape(nodes_note(way, port, texts))}</p>'
 
 
-def note_of(way: Way) -> str:
-    """The key of what has to be said about the lines."""
-    return "plan.nodes_router" if way == "router" else "plan.nodes_where"
+def nodes_note(way: Way, port: int, texts: Texts) -> str:
+    """What has to be said about the lines."""
+    return texts.say("plan.nodes_router") if way == "router" else texts.say("plan.nodes_where", port=port)
