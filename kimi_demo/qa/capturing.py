@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from kimi_demo.dialect.reply import Reply
-from kimi_demo.qa.case import Case
+from kimi_demo.qa.case import Case, Words
 from kimi_demo.tools.guide import GUIDE_TOOLS
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "max_tokens", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty")
@@ -34,7 +34,7 @@ def case_of(first: Reply, *, case_id: str, note: str = "", title: str = "") -> C
     return Case.model_validate(case)
 
 
-def as_yaml(name: str, title: str, cases: list[Case]) -> str:
+def as_yaml(name: str, title: Words, cases: list[Case]) -> str:
     """A suite's file with these cases, to be read by `reading.read_suite`."""
     written = [case.model_dump(mode="json", exclude_defaults=True) for case in cases]
     whole = {"name": name, "title": title, "cases": written}

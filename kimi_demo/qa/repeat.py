@@ -6,6 +6,8 @@ import shlex
 from kimi_demo.qa.attempt import Attempt
 
 KEY_VARIABLE = "KIMI_DEMO_API_KEY"
+SOMEWHERE = "https://SERVER/v1"
+"""In place of an address that is not told."""
 
 
 def curls(address: str, seen: Attempt) -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kimi_demo.qa.comparing import Comparison
 from kimi_demo.qa.metrics import of_report
+from kimi_demo.qa.repeat import SOMEWHERE
 from kimi_demo.qa.report import Report
 from kimi_demo.qa.wording import Speaks
 
@@ -22,7 +23,7 @@ def facts(report: Report, words: Speaks) -> list[Fact]:
     repeats = sorted({case.repeats for case in report.cases})
     found = [
         ("model", server.model),
-        ("address", server.address),
+        ("address", "" if server.address == SOMEWHERE else server.address),
         ("server", " ".join(part for part in (server.kind, server.version or "") if part)),
         ("context", f"{server.max_model_len:,}" if server.max_model_len else ""),
         ("flags", " ".join(server.flags)),

@@ -112,8 +112,17 @@ class Access:
 
     def require_publisher(self, request: Any) -> None:
         """Raise Failure("publish.operator_only") where strangers are let in and somebody else than the operator asks."""
-        if self.public and not self.is_operator(request):
+        if not self.is_trusted(request):
             raise Failure("publish.operator_only")
+
+    def is_trusted(self, request: Any) -> bool:
+        """Whether the request comes from the operator, or from any visitor where no strangers are let in."""
+        return not self.public or self.is_operator(request)
+
+    def require_trusted(self, request: Any) -> None:
+        """Raise Failure("access.operator_only") unless `is_trusted`."""
+        if not self.is_trusted(request):
+            raise Failure("access.operator_only")
 
     def is_token(self, given: str) -> bool:
         return _same(given, self.token)

@@ -37,7 +37,7 @@ _ACTS: dict[Feature, str] = {
     "operator": "restart batch_unload server_plan server_nodes server_weights server_weights_stop server_start server_restart server_stop "
     "server_use server_forget server_preview server_arguments server_profile_save server_profile_delete server_profile_load server_check "
     "server_check_stop server_ask server_key qa_start qa_stop qa_again qa_delete qa_baseline qa_baseline_drop qa_judge "
-    "publish publish_withdraw publish_qr",
+    "publish publish_withdraw publish_qr rate",
 }
 _ROUTES: dict[Feature, str] = {
     "page": "/kimi/badge /kimi/live/{kind} /kimi/thought/{run_id}/{index} /kimi/p/{token} /kimi/p/{token}/file /kimi/static",

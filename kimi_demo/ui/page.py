@@ -23,10 +23,10 @@ SCRIPTS = (
     "launch",
     "server",
     "qa",
-    "publish",
+    *("publish", "rate"),
 )
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish")
+SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish", "rate")
 _OF: dict[str, Feature] = {
     "request": "own",
     "raw": "raw",
@@ -35,6 +35,7 @@ _OF: dict[str, Feature] = {
     "server": "operator",
     "qa": "operator",
     "publish": "operator",
+    "rate": "operator",
 }
 """Which of them only those with a feature need."""
 

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from kimi_demo.qa.attempt import FailureSeen
 from kimi_demo.qa.comparing import compare
+from kimi_demo.qa.repeat import SOMEWHERE
 from kimi_demo.qa.report import CaseReport, Report
 from kimi_demo.qa.report_html import as_html
 from kimi_demo.settings import Settings
@@ -12,9 +13,6 @@ from kimi_demo.ui.hosts import is_loopback
 from kimi_demo.ui.published_page import display_name, last_part
 from kimi_demo.ui.static_page import BAR
 from kimi_demo.ui.texts import Texts
-
-ADDRESS = "https://SERVER/v1"
-"""Stands for the server's address, also in the lines that repeat a request."""
 
 _TOLD = frozenset(
     f"--{name}"
@@ -51,7 +49,7 @@ def for_strangers(report: Report, settings: Settings) -> Report:
     hidden = _hidden(report, settings)
     cases = [_case(case) for case in report.cases]
     written = report.model_copy(update={"cases": tuple(cases)}).model_dump(mode="json")
-    written["server"] |= {"root": None, "address": ADDRESS, "flags": flags_told(server.flags)}
+    written["server"] |= {"root": None, "address": SOMEWHERE, "flags": flags_told(server.flags)}
     return Report.model_validate(_replaced(written, hidden))
 
 
@@ -84,7 +82,7 @@ def _hidden(report: Report, settings: Settings) -> dict[str, str]:
     found = {name: display_name(name, settings) for name in (server.model, server.root) if name}
     parts = urlsplit(server.address)
     if parts.hostname:
-        found |= {server.address.rstrip("/"): ADDRESS, parts.netloc: "SERVER", f"{parts.hostname}:{parts.port}": "SERVER"}
+        found |= {server.address.rstrip("/"): SOMEWHERE, parts.netloc: "SERVER", f"{parts.hostname}:{parts.port}": "SERVER"}
         if not is_loopback(parts.hostname):
             found[parts.hostname] = "SERVER"
     return dict(sorted(found.items(), key=lambda pair: len(pair[0]), reverse=True))

@@ -22,6 +22,7 @@ from kimi_demo.ui.live import KINDS, Live
 from kimi_demo.ui.publish_routes import add_publish
 from kimi_demo.ui.qa_acts import add_qa_acts
 from kimi_demo.ui.qa_routes import add_qa_routes
+from kimi_demo.ui.rate_acts import add_rate_acts
 from kimi_demo.ui.raw_send import add_raw_send
 from kimi_demo.ui.request_routes import add_requests
 from kimi_demo.ui.room import add_room
@@ -46,6 +47,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_requests(app, services)
     add_room(app, services)
     add_publish(app, services)
+    add_rate_acts(app, services)
     add_images(app, services)
     add_tools_acts(app, services)
     add_tools_send(app, services)

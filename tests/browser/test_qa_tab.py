@@ -133,3 +133,35 @@ async def test_a_suite_from_its_start_to_its_report(attached: Demo, suites: None
     await expect(first).to_be_visible()
     assert not page.complaints
     await page.close()
+
+
+async def test_a_thumb_makes_a_case_that_is_asked_again_and_judged(attached: Demo, browser: Browser) -> None:
+    page = await DemoPage.open(browser, attached.operator)
+    await page.ask("chat", "[[reasoning]] Why is the sky <b>blue</b>?")
+    good = page.run("chat").locator('[data-rate][data-good="1"]')
+    await good.click()
+    kept = page.run("chat").locator(".rated")
+    await expect(kept).to_contain_text("Captured replies")
+    await expect(good).to_have_attribute("aria-pressed", "true")
+    await kept.locator("input").fill("It is short.")
+    await kept.locator("button").click()
+    await expect(kept).to_contain_text("with your note")
+
+    await page.tab("Function calling")
+    await page.ask("tools", "[[one_call]] 17 plus 25")
+    await page.at('#tools .tool-foot [data-rate][data-good=""]').click()
+    await expect(page.at("#tools .rated")).to_contain_text("Captured replies")
+
+    await page.tab("QA")
+    await expect(page.at("#qa-suites .qa-suite").filter(has_text="Captured replies")).to_contain_text("2 cases")
+    await start(page, "captured")
+    await expect(page.at('#qa-head .qa-state[data-run-state="done"]')).to_be_visible()
+    judged = page.at("#qa-cases details[data-case]").filter(has_text="sky")
+    await expect(judged).to_have_attribute("data-state", "open")
+    await judged.locator("summary").first.click()
+    await expect(judged).to_contain_text("It is short. Is this one as good?")
+    await expect(judged).to_contain_text("The reply of ")
+    await judged.locator('[data-good=""]').click()
+    await expect(judged).to_have_attribute("data-state", "fail")
+    assert not page.complaints
+    await page.close()

@@ -50,6 +50,7 @@ def test_the_report_is_told_whole_and_without_its_places() -> None:
         assert place not in page, place
     for part in ("Kimi-K2.5", "<script>alert(1)</script>", "This run failed.", "curl -sS", "https://SERVER/v1", "--tensor-parallel-size 8"):
         assert part in seen.text, part
+    assert "Address" not in seen.text
     policies = [value for name, value in seen.attributes if name == "content" and value is not None and "default-src" in value]
     assert len(policies) == 1 and policies[0].startswith("default-src 'none'; style-src") and "script-src" not in policies[0]
     assert ("content", "noindex, nofollow") in seen.attributes and ("content", "no-referrer") in seen.attributes

@@ -12,6 +12,7 @@ from kimi_demo.ui.view.again import more_tokens
 from kimi_demo.ui.view.notice import ending, failure_html, notice_html
 from kimi_demo.ui.view.patch import Patch, set_html
 from kimi_demo.ui.view.publish_view import publish_button
+from kimi_demo.ui.view.rate_view import rate_buttons
 from kimi_demo.ui.view.repeat_view import RepeatView
 from kimi_demo.ui.view.run_view import RunView
 from kimi_demo.ui.view.totals import totals_words
@@ -105,6 +106,7 @@ class ToolRunView(RunView):
             copy = f'data-copy-run="{run}" data-what="answer"'
             found.append(button(say("turn.copy_answer"), copy, picture="copy", plain=True))
         found.append(act_button("tools", "tools_again", say("tools.again"), picture="again", run=run))
+        found.append(rate_buttons(run, self._texts))
         found.append(act_button("tools", "tools_plain", say("tools.plain"), plain=True, run=run))
         found.append(self._repeat_menu())
         found.append(publish_button("tools", run, self._texts))

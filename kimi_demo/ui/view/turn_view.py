@@ -9,6 +9,7 @@ from kimi_demo.ui.attachments import shown_html
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button, button, icon
 from kimi_demo.ui.view.publish_view import publish_button
+from kimi_demo.ui.view.rate_view import rate_buttons
 
 TAIL = "chat-tail"
 """Id of the element below the last turn."""
@@ -53,6 +54,7 @@ def actions_html(turn: Turn, texts: Texts, *, thinking: bool, thought: bool, ans
     found = [copy("answer", "copy")] if answer else []
     found.append(act_button("chat", "chat_again", say("turn.again"), picture="again", run=run, mode="same"))
     found.append(button(say("turn.edit"), f'data-edit="{run}"', picture="edit"))
+    found.append(rate_buttons(run, texts))
     more = [copy("thought")] if thought else []
     more += [copy("both")] if thought and answer else []
     other = "without_thinking" if thinking else "with_thinking"
