@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -258,3 +260,62 @@ async def test_half_a_token_is_refused_where_it_was_typed(page: DemoPage) -> Non
     await page.at("#batch-run").click()
     await expect(page.at("#batch-notice")).to_contain_text('max_tokens: "1.5" cannot be used (a whole number is needed).')
     await expect(page.at("#batch-prompts textarea")).to_have_value("hello")
+
+
+async def drag(page: DemoPage, kind: str, *paths: Path) -> None:
+    """As a file manager does it, over the middle of the tab's list of batches. kind: of the browser's protocol."""
+    box = await page.at("#batch-results").bounding_box()
+    assert box is not None
+    session = await page.page.context.new_cdp_session(page.page)
+    data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+    where = {"x": box["x"] + box["width"] / 2, "y": box["y"] + min(box["height"] / 2, 20)}
+    await session.send("Input.dispatchDragEvent", {"type": kind, "data": data, **where})
+    await session.detach()
+
+
+async def test_a_file_is_dropped_anywhere_on_the_tab(page: DemoPage, tmp_path: Path) -> None:
+    path = tmp_path / "dropped.txt"
+    path.write_text("[[reasoning]] one\n[[reasoning]] two\n")
+    await page.tab("Batch")
+    tab, told = page.at("#tab-batch"), "() => getComputedStyle(document.querySelector('.batch-picker'), '::after').content"
+    await drag(page, "dragEnter", path)
+    await expect(tab).to_have_class(re.compile("dropping"))
+    assert await page.page.evaluate(told) == '"Drop the file to read it"'
+    # Out of the window again. The protocol's dragCancel tells the page nothing, other than a real hand does.
+    await page.page.evaluate("document.body.dispatchEvent(new DragEvent('dragleave', { bubbles: true }))")
+    await expect(tab).not_to_have_class(re.compile("dropping"))
+    assert await page.page.evaluate(told) == "none"
+    for wrong in ((path, path), (tmp_path,)):
+        for kind in ("dragEnter", "dragOver", "drop"):
+            await drag(page, kind, *wrong)
+        await expect(page.at("#batch-notice")).to_contain_text("One file makes a batch: drop a single file, and no folder.")
+        await expect(page.at(".batch-draft")).to_be_empty()
+    for kind in ("dragEnter", "dragOver", "drop"):
+        await drag(page, kind, path)
+    await expect(page.at(".batch-file")).to_contain_text("dropped.txt")
+    await expect(page.at(".batch-facts")).to_contain_text("Rows to run: 2")
+    await expect(page.at("#batch-notice")).to_be_empty()
+    await expect(tab).not_to_have_class(re.compile("dropping"))
+    await page.at("[data-batch-remove]").click()
+
+
+async def test_a_full_disk_pauses_the_batch_and_nothing_is_lost(page: DemoPage, attached: Demo) -> None:
+    """Full for the demo's process alone: the system lets none of its files grow any more."""
+    demo = psutil.Process(attached.program.process.pid)
+    unlimited = demo.rlimit(psutil.RLIMIT_FSIZE)
+    await page.tab("Batch")
+    await page.at("#batch-prompts textarea").fill("\n".join(f"[[long_thought tokens=60 rate=60]] {number}" for number in range(200)))
+    await page.at("#batch-run").click()
+    figures, ending = page.at(".batch-figures"), page.at(".batch-ending")
+    await expect(figures).to_contain_text(re.compile(r"[1-9]\d* of 200 rows"))
+    demo.rlimit(psutil.RLIMIT_FSIZE, (1, unlimited[1]))
+    try:
+        await expect(ending).to_contain_text("The disk is full: ")
+        await expect(ending).to_contain_text("Free some space and go on; nothing that has finished is lost.")
+    finally:
+        demo.rlimit(psutil.RLIMIT_FSIZE, unlimited)
+    await page.at("[data-act=batch_resume]").click()
+    await ran(page, "200 of 200 rows")
+    await expect(figures).not_to_contain_text("failed")
+    name, data = await downloaded(page, "#batch-results .export")
+    assert Counter(json.loads(line)["index"] for line in data.splitlines()) == Counter(range(200))

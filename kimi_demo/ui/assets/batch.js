@@ -334,23 +334,6 @@
     if (told) show(told.batch);
   });
 
-  const dragged = (event) => box()?.offsetParent && [...(event.dataTransfer?.types || [])].includes("Files");
-  for (const name of ["dragenter", "dragover"]) {
-    document.addEventListener(name, (event) => {
-      if (!dragged(event)) return;
-      event.preventDefault();
-      byId("tab-batch")?.classList.add("dropping");
-    }, true);
-  }
-  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) byId("tab-batch")?.classList.remove("dropping"); });
-  document.addEventListener("drop", (event) => {
-    if (!dragged(event)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    byId("tab-batch")?.classList.remove("dropping");
-    if (event.dataTransfer.files[0]) send(event.dataTransfer.files[0]);
-  }, true);
-
   document.addEventListener("kimi:start", ({ detail }) => {
     if (detail.kind !== "batch") return;
     if (detail.group !== opened) open(detail.group);
@@ -369,6 +352,8 @@
   kimi.batch = {
     opened: () => opened,
     file: () => draft,
+    send,
+    refuse: (words) => kimi.notice("batch", plainNotice(words)),
     // After Run: what was started is the newest; a notice means that nothing was.
     began() {
       setTimeout(() => {

@@ -23,7 +23,7 @@ def picker_html(texts: Texts) -> str:
     say = texts.say
     words = " ".join(
         f'data-{name}="{escape(say(f"batch_page.{key}"))}"'
-        for name, key in (("sending", "sending"), ("reading", "reading"), ("lost", "lost"))
+        for name, key in (("sending", "sending"), ("reading", "reading"), ("lost", "lost"), ("drop", "drop"), ("one", "one_file"))
     )
     accept = ".txt,.csv,.tsv,.tab,.jsonl,.ndjson,.json,text/plain,text/csv,application/json"
     return (
