@@ -20,6 +20,7 @@ from kimi_demo.batches.shelf import EngineName, Shelf, input_name, unwritten
 from kimi_demo.batches.survey import MOST_BAD, Survey, survey
 from kimi_demo.batches.tables import MOST_NAMED, layout
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.owners import is_viewer
 from kimi_demo.runs.conversations import shortened
 from kimi_demo.runs.rows import whole
 from kimi_demo.settings import Settings
@@ -126,10 +127,10 @@ class Drafts:
 
     async def begin(self, owner: str, name: str, size: int) -> Draft:
         """A file of `size` bytes is coming. Raises Failure: batch_page.too_large, batches.empty, batches.disk_full, batches.unwritable."""
-        limit = self._settings.max_batch_file_mb * 10**6
+        limit = self._most_bytes(owner)
         title = shortened(whole(name.replace("\\", "/").rpartition("/")[2]), 120) or "file"
         if size > limit:
-            raise Failure("batch_page.too_large", size=f"{size / 1e6:.1f}", limit=self._settings.max_batch_file_mb)
+            raise Failure("batch_page.too_large", size=f"{size / 1e6:.1f}", limit=f"{limit / 1e6:g}")
         if size < 1:
             raise Failure("batches.empty", path=title)
         old = time.monotonic() - _FORGOTTEN_S
@@ -164,7 +165,7 @@ class Drafts:
             raise Failure("batch.no_prompts")
         if len(lines) > self._settings.max_batch_rows:
             raise Failure("batch.too_many_rows", rows=len(lines), limit=self._settings.max_batch_rows)
-        longest = self._settings.max_prompt_chars
+        longest = self._longest(owner)
         for number, line in enumerate(lines, start=1):
             if len(line) > longest:
                 raise Failure("batch.row_too_long", row=number, characters=len(line), limit=longest)
@@ -186,7 +187,7 @@ class Drafts:
         """
         if not draft.is_whole:
             raise Failure("batch_page.unfinished")
-        options = draft.options = replace(options, longest=self._settings.max_prompt_chars)
+        options = draft.options = replace(options, longest=draft.options.longest)
         async with self._looking:
             try:
                 source, found = await asyncio.to_thread(_surveyed, draft, options)
@@ -206,6 +207,16 @@ class Drafts:
         """Blocking."""
         shutil.rmtree(draft.path.parent, ignore_errors=True)
 
+    def _longest(self, owner: str) -> int:
+        """Characters of one prompt."""
+        return self._settings.public_prompt_chars if is_viewer(owner) else self._settings.max_prompt_chars
+
+    def _most_bytes(self, owner: str) -> int:
+        """Of a file; a viewer's has room for as many of the longest prompts as they may run, in any script."""
+        if is_viewer(owner):
+            return self._settings.public_rows * self._settings.public_prompt_chars * 4
+        return self._settings.max_batch_file_mb * 10**6
+
     def _made(self, owner: str, name: str, size: int) -> Draft:
         token = uuid4().hex
         place = self._shelf.place(owner, token)
@@ -216,7 +227,7 @@ class Drafts:
                 raise Failure("batches.disk_full", path=name or "–")
         except OSError as error:
             raise unwritten(name or "–", error) from error
-        options = Options(longest=self._settings.max_prompt_chars)
+        options = Options(longest=self._longest(owner))
         return Draft(token, name, place / input_name(name), size, options)
 
 

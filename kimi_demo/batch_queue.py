@@ -7,6 +7,8 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -24,6 +26,8 @@ from kimi_demo.batches.survey import survey
 from kimi_demo.batches.versions import Which, manifest_of, select
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.limits.gate import Gate
+from kimi_demo.limits.rules import Wanted
 from kimi_demo.model_name import shown_name
 from kimi_demo.owners import is_viewer
 from kimi_demo.runs.conversations import shortened
@@ -49,8 +53,10 @@ class Asked:
 class Batches(BatchBooks):
     """Belongs to the event loop's thread."""
 
-    def __init__(self, shelf: Shelf, drafts: Drafts, engines: BatchEngines) -> None:
+    def __init__(self, shelf: Shelf, drafts: Drafts, engines: BatchEngines, gate: Gate | None = None) -> None:
+        """gate: what the batches of viewers of a public page pass."""
         super().__init__(shelf)
+        self._gate = gate
         self.drafts = drafts
         self.engines = engines
         self._workers: dict[str, asyncio.Task[None]] = {}
@@ -92,7 +98,8 @@ class Batches(BatchBooks):
             bad_rows=checked.cannot_run,
         )
         entry = entry.changed(root=entry.id)
-        await asyncio.to_thread(self.shelf.add, entry, draft.path, wanted)
+        async with self._admitted(entry):
+            await asyncio.to_thread(self.shelf.add, entry, draft.path, wanted)
         return await self._added(entry, asked.takeover)
 
     async def again(self, owner: str, batch: str, which: Which, asked: Asked) -> Entry:
@@ -128,7 +135,8 @@ class Batches(BatchBooks):
             parent=before.id,
             which=which,
         )
-        await asyncio.to_thread(self.shelf.add, entry, self.shelf.place(owner, before.id) / before.input, wanted)
+        async with self._admitted(entry):
+            await asyncio.to_thread(self.shelf.add, entry, self.shelf.place(owner, before.id) / before.input, wanted)
         return await self._added(entry, asked.takeover)
 
     async def go_on(self, owner: str, batch: str, *, takeover: bool = False) -> None:
@@ -141,7 +149,29 @@ class Batches(BatchBooks):
             return
         self._require_room(owner)
         self.engines.require(entry.engine)
+        async with self._admitted(entry):
+            pass
         await self._added(entry.changed(state="queued", failure=None, failure_params={}), takeover)
+
+    @asynccontextmanager
+    async def _admitted(self, entry: Entry) -> AsyncIterator[None]:
+        """Around what makes it one of a viewer's batches: within the limits, and in the line from now on. Raises Failure: `limits.`."""
+        gate = self._gate if is_viewer(entry.owner) else None
+        if gate is None:
+            yield
+            return
+        if entry.rows > gate.rules.rows:
+            raise Failure("limits.rows", rows=entry.rows, limit=gate.rules.rows)
+        gate.admit(entry.id, entry.owner, Wanted("", entry.sampling.max_tokens, max(1, entry.rows - entry.done)))
+        try:
+            yield
+        except BaseException:
+            gate.give_up(entry.id)
+            raise
+
+    def going(self) -> list[Entry]:
+        """Everybody's batches that run or wait."""
+        return [job.entry for job in self._jobs.values()]
 
     def _require_room(self, owner: str) -> None:
         if self._closing:
@@ -242,6 +272,13 @@ class Batches(BatchBooks):
         self._over(job, state, failure)
 
     async def _through(self, job: Job) -> tuple[State, Failure | None]:
+        """Through the engine, a viewer's when it is its turn."""
+        if self._gate is None or not is_viewer(job.entry.owner):
+            return await self._by_engine(job)
+        async with self._gate.turn(job.entry.id, job.tell, lambda: _tokens(job)):
+            return await self._by_engine(job)
+
+    async def _by_engine(self, job: Job) -> tuple[State, Failure | None]:
         entry = job.entry
         job.since = time.monotonic()
         self._set(job, entry.changed(state="running"))
@@ -298,6 +335,8 @@ class Batches(BatchBooks):
     def _over(self, job: Job, state: State, failure: Failure | None = None) -> None:
         if self._jobs.pop(job.entry.id, None) is None:
             return
+        if self._gate is not None:
+            self._gate.give_up(job.entry.id)  # one that never came to its turn
         entry = job.entry.changed(state=state)
         if failure is not None:
             entry = entry.changed(failure=failure.code, failure_params=failure.params)
@@ -311,6 +350,14 @@ class Batches(BatchBooks):
     def _set(self, job: Job, entry: Entry) -> None:
         job.entry = entry
         self._keep(entry)
+
+
+def _tokens(job: Job) -> int:
+    """What the batch has cost so far."""
+    if job.run is None:
+        return 0
+    progress = job.run.progress()
+    return progress.prompt_tokens + progress.generated_tokens
 
 
 async def _opened(opening: "asyncio.Task[Journal]") -> Journal:

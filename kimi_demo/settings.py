@@ -100,6 +100,25 @@ class Settings(BaseSettings):
     max_published_mb: int = _field(1000, "Limits", "Most room for all published pages together, in MB.", ge=0)
     max_runs_at_once: int = _field(64, "Limits", "Most runs going at the same time, all visitors together.", ge=1)
 
+    public_runs: int = _field(8, "Public limits", "Runs of viewers at the same time; more wait in line.", ge=1)
+    public_runs_each: int = _field(1, "Public limits", "Of them, runs of one viewer.", ge=1)
+    public_line: int = _field(40, "Public limits", "Most runs that wait in line.", ge=0)
+    public_line_each: int = _field(3, "Public limits", "Of them, runs of one viewer.", ge=0)
+    public_requests_per_minute: int = _field(10, "Public limits", "Requests of one viewer within a minute.", ge=1)
+    public_requests_per_minute_all: int = _field(120, "Public limits", "Requests of all viewers within a minute.", ge=1)
+    public_max_tokens: int = _field(4096, "Public limits", "Most tokens that a viewer may ask for in one reply.", ge=16)
+    public_prompt_chars: int = _field(8000, "Public limits", "Longest message of a viewer, in characters.", ge=100)
+    public_images: int = _field(2, "Public limits", "Most images in a viewer's message.", ge=0)
+    public_rows: int = _field(20, "Public limits", "Most prompts in a viewer's batch (--public-batch).", ge=1)
+    public_rounds: int = _field(4, "Public limits", "Most rounds of a viewer's tool conversation.", ge=1)
+    public_repeats: int = _field(3, "Public limits", "How often a viewer may have a tool question repeated at once.", ge=2)
+    public_tokens_per_day: int = _field(200_000, "Public limits", "Tokens that one viewer may use on a day (UTC).", ge=100)
+    public_tokens_per_day_all: int = _field(5_000_000, "Public limits", "Tokens that all viewers may use on a day.", ge=100)
+    public_run_s: float = _field(300.0, "Public limits", "Seconds that a viewer's run may take once it is its turn.", gt=0)
+    public_grace_s: float = _field(150.0, "Public limits", "Seconds after which the runs of a viewer who has left are stopped.", ge=10)
+    public_keep_days: float = _field(14.0, "Public limits", "Days after which what viewers left behind is deleted.", gt=0)
+    public_conversations: int = _field(50, "Public limits", "Most conversations that are kept for one viewer.", ge=1)
+
     @field_validator("vllm_args")
     @classmethod
     def _splits(cls, value: str) -> str:

@@ -129,6 +129,11 @@ class Shelf:
         found = [entry for place in (self.folder / owner).iterdir() if (entry := _read(place)) is not None]
         return sorted(found, key=lambda entry: entry.created_at, reverse=True)
 
+    def older_than(self, before: datetime) -> list[Entry]:
+        """Everybody's batches that were made before then and are over."""
+        found = [entry for place in self.folder.glob("*/*") if (entry := _read(place)) is not None]
+        return [entry for entry in found if entry.created_at < before and not entry.going]
+
     def recover(self) -> None:
         """At the start: what was going when the application died is `interrupted`; half-made folders and unused files go."""
         for place in list(self.folder.glob("*/*")):

@@ -5,10 +5,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from uuid import uuid4
 
 from kimi_demo.dialect.events import Asked, Ended, Event, Timed
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.request_label import REQUEST_LABEL
+from kimi_demo.limits.gate import Gate
+from kimi_demo.limits.rules import Rules, Wanted
+from kimi_demo.limits.spent import spent
 from kimi_demo.owners import is_viewer
 from kimi_demo.runs.rows import whole
 from kimi_demo.runs.run import Run
@@ -34,6 +38,7 @@ class Registry:
         self._live: dict[str, Run] = {}
         self._finished: OrderedDict[str, Run] = OrderedDict()
         self._closing = False
+        self.gate: Gate | None = None  # what viewers of a public page pass before their runs begin
         self.viewers_veil: Callable[[Event], Event] | None = None  # for the runs of viewers of a public page
         self.on_deleted: Callable[[Run], Awaitable[None]] | None = None  # what else of a run is to go
 
@@ -59,16 +64,26 @@ class Registry:
         """
         if self._closing:
             raise Failure("runs.closing")
-        if len(self._live) >= self._max_at_once:
+        gate = self.gate if is_viewer(owner) else None
+        if gate is None and sum(not is_viewer(each.owner) for each in self._live.values()) >= self._max_at_once:
             raise Failure("runs.too_many", limit=self._max_at_once)
-        run = self._new(owner, kind, title, group, parent)
+        id = uuid4().hex
+        if gate is not None:
+            gate.admit(id, owner, wanted_of(kind, asked, gate.rules))
+        run = self._new(owner, kind, title, group, parent, id)
         run.append(replace(asked, text=whole(asked.text)))
 
         async def labelled(run: Run) -> None:
             REQUEST_LABEL.set(run.id)  # of this run's own task only
-            await work(run)
+            if gate is None:
+                await work(run)
+                return
+            async with gate.turn(run.id, run.append, lambda: spent(run.entries)):
+                await work(run)
 
         run.start(labelled)
+        if gate is not None:
+            run.when_over(lambda: gate.give_up(run.id))  # one that is stopped before its first step never came to its turn
         return run
 
     def add_finished(
@@ -82,9 +97,9 @@ class Registry:
             run.append(event)
         return run
 
-    def _new(self, owner: str, kind: str, title: str, group: str | None, parent: str | None) -> Run:
+    def _new(self, owner: str, kind: str, title: str, group: str | None, parent: str | None, id: str | None = None) -> Run:
         veil = self.viewers_veil if is_viewer(owner) else None
-        run = Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, on_append=self._appended, veil=veil)
+        run = Run(owner=owner, kind=kind, title=whole(title), group=group, parent=parent, id=id, on_append=self._appended, veil=veil)
         self._live[run.id] = run
         self._store.add(run)
         return run
@@ -121,6 +136,10 @@ class Registry:
     def active(self, owner: str, kind: str | None = None) -> list[Run]:
         """The owner's runs that are going (of a kind, or of any), in order of creation."""
         return [run for run in self._live.values() if run.owner == owner and kind in (None, run.kind)]
+
+    def all_active(self) -> list[Run]:
+        """Every run that is going."""
+        return list(self._live.values())
 
     def seen(self, run_id: str, owner: str) -> Run | None:
         """The run, where it is in memory and the owner's; for what is only worth a look, not a read of the disk."""
@@ -186,3 +205,17 @@ class Registry:
             for run in in_memory
             if run.id not in known and run.owner == owner and kind in (None, run.kind) and group in (None, run.group)
         ]
+
+
+def wanted_of(kind: str, asked: Asked, rules: Rules) -> Wanted:
+    """What a run asks for, as far as its question tells. A tool conversation may take all its rounds, as often as it is repeated."""
+    given = asked.parameters
+    limit, images = given.get("max_tokens"), given.get("images")
+    rounds = rules.rounds if kind.startswith("tools") and given.get("as") != "plain" else 1
+    replies = int(given.get("rows") or 1) * int(given.get("times") or 1) * rounds
+    return Wanted(
+        asked.text,
+        max_tokens=limit if isinstance(limit, int) else rules.max_tokens,
+        replies=replies,
+        images=len(images) if isinstance(images, list | tuple) else 0,
+    )

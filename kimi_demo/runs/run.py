@@ -87,6 +87,11 @@ class Run:
         # A callback, not try/finally in `drive`: a task that is cancelled before its first step runs none of its body.
         self._task.add_done_callback(self._finish)
 
+    def when_over(self, do: Callable[[], None]) -> None:
+        """Calls `do` when the work has ended, however that came. The run must be started."""
+        assert self._task is not None, "when_over before start"
+        self._task.add_done_callback(lambda _: do())
+
     def carry(self, entries: Iterable[Timed]) -> None:
         """Takes over what happened in an earlier run, with its times; this run's own clock goes on from the last of them."""
         last = 0.0

@@ -78,6 +78,10 @@ class Benches:
             await asyncio.to_thread(self._write, owner, bench)
             return bench
 
+    def remove(self, owner: str) -> None:
+        """What the owner has chosen and made. Blocking."""
+        self._path(owner).unlink(missing_ok=True)
+
     def _path(self, owner: str) -> Path:
         assert OWNER.fullmatch(owner)  # Access.owner_of makes nothing else; it becomes a file's name here
         return self._folder / f"{owner}.json"

@@ -78,6 +78,10 @@ class Workbench:
         """The same, without MCP servers: for viewers of a public page."""
         return Workbench(self._benches, self._checker)
 
+    @property
+    def benches(self) -> Benches:
+        return self._benches
+
     def bench(self, owner: str) -> Bench:
         return self._benches.get(owner)
 

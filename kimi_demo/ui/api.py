@@ -30,10 +30,10 @@ def build(services: Services, *, batches: bool = True) -> None:
         """One reply: {reasoning, answer, finish_reason, usage}. usage counts tokens: prompt, completion and, of it, reasoning."""
         with _told(services):
             _switch("thinking", thinking)
+            owner = services.access.owner_of(request)
             chosen = sampling(DEFAULT_PRESET, max_tokens=max_tokens, temperature=temperature, seed=seed)
-            run = services.start_alone(
-                services.access.owner_of(request), _text("message", message), chosen, thinking=thinking, kind="chat_api"
-            )
+            chosen = services.within(owner, chosen, DEFAULT_PRESET)
+            run = services.start_alone(owner, _text("message", message), chosen, thinking=thinking, kind="chat_api")
             await _finished(run)
         reply = rounds(run.entries)[-1]
         usage = reply.usage
@@ -51,8 +51,8 @@ def build(services: Services, *, batches: bool = True) -> None:
     async def tools(question: str, request: gr.Request, temperature: float | None = None, seed: int | None = None) -> dict[str, Any]:
         """A tool conversation: {rounds: [{reasoning, calls: [{id, name, arguments, result, error}]}], answer}."""
         with _told(services):
-            chosen = sampling("tools", temperature=temperature, seed=seed)
             owner, use = services.access.owner_of(request), ToolUse(tuple(tool.name for tool in GUIDE_TOOLS))
+            chosen = services.within(owner, sampling("tools", temperature=temperature, seed=seed), "tools")
             run = services.start_tools(owner, None, _text("question", question), chosen, kind="tools_api", use=use)
             await _finished(run)
         return summary(run.entries)

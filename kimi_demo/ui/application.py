@@ -23,6 +23,7 @@ from kimi_demo.engines.offline import Emit, OfflineEngine
 from kimi_demo.engines.offline_launch import OfflineLaunch
 from kimi_demo.engines.saved_launches import SavedLaunches
 from kimi_demo.engines.server_note import ServerNote
+from kimi_demo.limits.gate import Gate
 from kimi_demo.mcp_target import mcp_targets
 from kimi_demo.model_name import under_its_name
 from kimi_demo.qa_books import Books
@@ -46,7 +47,10 @@ from kimi_demo.ui import page
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
 from kimi_demo.ui.audience import ALL, Feature, TwoAudiences, keep_only, viewers_features
+from kimi_demo.ui.caretaker import Caretaker
 from kimi_demo.ui.desk import Desk
+from kimi_demo.ui.leftovers import Leftovers
+from kimi_demo.ui.limit_routes import add_limits
 from kimi_demo.ui.routes import add_routes
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import texts
@@ -62,10 +66,13 @@ WORKERS = 128
 class Application:
     asgi: ASGIApp
     services: Services
+    caretaker: Caretaker | None = None
 
     async def aclose(self) -> None:
         """Stops all runs, then the engines, then the store; each even if the one before fails."""
         services = self.services
+        if self.caretaker is not None:
+            await self.caretaker.aclose()
         engines = (services.workbench.aclose, services.chat_engine.stop, services.offline.close)
         runs = (services.control.aclose, services.qa.aclose, services.batches.aclose, services.chats.aclose, services.registry.aclose)
         for step in (*runs, *engines):
@@ -96,6 +103,7 @@ async def build(settings: Settings, access: Access) -> Application:
         await chat(run, engine, request, attachments.expanded)
 
     offline = OfflineEngine(offline_launch, guardian)
+    gate = registry.gate = Gate(settings) if access.public else None
     shelf = Shelf(settings.data / "batches")
     await asyncio.to_thread(shelf.recover)
     batch_engines = BatchEngines(settings, folder, offline, engine, lease)
@@ -115,32 +123,39 @@ async def build(settings: Settings, access: Access) -> Application:
         chat_engine=engine,
         offline=offline,
         lease=lease,
-        batches=Batches(shelf, Drafts(shelf, batch_engines, settings), batch_engines),
+        batches=Batches(shelf, Drafts(shelf, batch_engines, settings), batch_engines, gate),
         control=ServerControl(settings, engine, folder, lease, saved),
         qa=QaRuns(engine, books, Catalogue(settings.data / "suites")),
         people=People(),
         workbench=_workbench(settings, guardian),
     )
     registry.viewers_veil = partial(under_its_name, title=settings.model_title)
+    caretaker: Caretaker | None = None
     everything = await _mounted(services, ALL)
     mounted: ASGIApp = everything
     if access.public:
         for_viewers = replace(services, texts=discreet(words), workbench=services.workbench.plain())
-        mounted = TwoAudiences(everything, await _mounted(for_viewers, viewers_features(settings)), access)
+        leftovers = Leftovers(registry, services.batches, attachments, services.workbench.benches)
+        caretaker = Caretaker(settings, registry, services.batches, leftovers)
+        viewers = await _mounted(for_viewers, viewers_features(settings), leftovers)
+        mounted = TwoAudiences(everything, viewers, access, caretaker.presence)
+        caretaker.start()
     services.chat_engine.start()
     services.workbench.start()
     services.control.begin()
     services.chats.purge()
-    return Application(mounted, services)
+    return Application(mounted, services, caretaker)
 
 
-async def _mounted(services: Services, features: frozenset[Feature]) -> FastAPI:
-    """The page with its routes, as far as these features go."""
+async def _mounted(services: Services, features: frozenset[Feature], leftovers: Leftovers | None = None) -> FastAPI:
+    """The page with its routes, as far as these features go. leftovers: of viewers, who may delete what is theirs."""
     blocks = await asyncio.to_thread(page.build, services, features)
     blocks.queue(max_size=256, default_concurrency_limit=WORKERS)
     blocks.max_threads = WORKERS
     app = FastAPI(title=services.texts.say("page.title"), docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, services)
+    if leftovers is not None:
+        add_limits(app, services, leftovers)
     if features != ALL:
         keep_only(app, services, features)
     mounted: FastAPI = gr.mount_gradio_app(

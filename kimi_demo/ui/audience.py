@@ -5,6 +5,7 @@ in theirs: neither the route, nor the tab, nor the handler, nor a word of it in 
 request, by the operator's cookie.
 """
 
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -17,6 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.limits.presence import Presence
 from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.services import Services
@@ -27,6 +29,7 @@ Feature = Literal["page", "chat", "tools", "batch", "raw", "own", "operator"]
 ALL: frozenset[Feature] = frozenset(("page", "chat", "tools", "batch", "raw", "own", "operator"))
 
 _ACTS: dict[Feature, str] = {
+    "page": "forget_me",
     "chat": "chat_again chat_edit chat_version chat_take_back chat_bring_back chat_send_waiting chat_rename chat_delete chat_restore "
     "chat_system chat_give_more chat_keep_brief chat_continue chat_send chat_stop chat_unqueue",
     "tools": "tools_decide tools_again tools_go_on tools_edit tools_version tools_plain tools_repeat tools_answer tools_ask tools_stop "
@@ -40,7 +43,7 @@ _ACTS: dict[Feature, str] = {
     "publish publish_withdraw publish_qr rate",
 }
 _ROUTES: dict[Feature, str] = {
-    "page": "/kimi/badge /kimi/live/{kind} /kimi/thought/{run_id}/{index} /kimi/p/{token} /kimi/p/{token}/file /kimi/static",
+    "page": "/kimi/badge /kimi/limits /kimi/live/{kind} /kimi/thought/{run_id}/{index} /kimi/p/{token} /kimi/p/{token}/file /kimi/static",
     "chat": "/kimi/chats /kimi/chats/beside/{run_id} /kimi/chats/copy/{run_id} /kimi/chats/{conversation_id}/export.{form} /kimi/images "
     "/kimi/images/sight /kimi/images/{image} /kimi/room",
     "tools": "/kimi/tools",
@@ -89,10 +92,12 @@ def keep_only(app: FastAPI, services: Services, features: frozenset[Feature]) ->
 class TwoAudiences:
     """The operator's application and the viewers' behind one address."""
 
-    def __init__(self, operator: FastAPI, viewers: FastAPI, access: Access) -> None:
+    def __init__(self, operator: FastAPI, viewers: FastAPI, access: Access, presence: Presence) -> None:
+        """presence: is told who is there."""
         self.operator = operator
         self.viewers = viewers
         self._access = access
+        self._presence = presence
 
         @asynccontextmanager
         async def both(_: Starlette) -> AsyncIterator[None]:
@@ -105,5 +110,11 @@ class TwoAudiences:
         if scope["type"] == "lifespan":
             await self._life(scope, receive, send)
             return
-        side: ASGIApp = self.operator if self._access.is_operator(AnyRequest(scope)) else self.viewers
-        await side(scope, receive, send)
+        request = AnyRequest(scope)
+        side: ASGIApp = self.operator if self._access.is_operator(request) else self.viewers
+        owner = self._access.owner_of(request)
+        self._presence.enter(owner, time.monotonic())
+        try:
+            await side(scope, receive, send)
+        finally:
+            self._presence.leave(owner, time.monotonic())

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from kimi_demo.chats import Asking
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.owners import is_viewer
 from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.services import Services
 
@@ -72,8 +73,9 @@ def add_chat_acts(app: FastAPI, services: Services) -> None:
         await chats.restore(owner_of(request), given.chat)
 
     async def system(request: Request, given: Instructed) -> None:
-        if len(given.text) > MOST_SYSTEM_CHARS:
-            raise Failure("conversations.system_too_long", characters=len(given.text), limit=MOST_SYSTEM_CHARS)
+        most = services.settings.public_prompt_chars if is_viewer(owner_of(request)) else MOST_SYSTEM_CHARS
+        if len(given.text) > most:
+            raise Failure("conversations.system_too_long", characters=len(given.text), limit=most)
         chats.conversations.instruct(await chats.conversations.open(given.chat, owner_of(request)), given.text)
 
     add_act(app, services, "chat_again", Again, again)

@@ -5,6 +5,8 @@ from fastapi import FastAPI, Request
 from pydantic import Field
 
 from kimi_demo.chats import Asking
+from kimi_demo.limits.rules import Wanted
+from kimi_demo.owners import is_viewer
 from kimi_demo.ui.acts import Given, add_act
 from kimi_demo.ui.parameter_panel import Panel
 from kimi_demo.ui.services import Services
@@ -34,7 +36,11 @@ def add_chat_send(app: FastAPI, services: Services) -> None:
     async def send(request: Request, given: Sent) -> None:
         owner = owner_of(request)
         sampling, thinking = Panel.chosen(given.values)
+        sampling = services.within(owner, sampling, str(given.values[1]))
+        await services.require_shelf(owner, given.chat)
         images = attachments.chosen(owner)
+        if services.gate is not None and is_viewer(owner):  # also for what is to wait behind a reply that is being written
+            services.gate.rules.check(Wanted(given.text, sampling.max_tokens, images=len(images)))
         attachments.sent(owner, images)  # before anything is waited for: another message at the same moment must not have them too
         try:
             await services.chats.send(owner, given.chat, Asking(given.text, sampling, thinking=thinking, images=images))

@@ -24,7 +24,7 @@ SCRIPTS = (
     "launch",
     "server",
     "qa",
-    *("publish", "rate"),
+    *("publish", "rate", "limits"),
 )
 """Of assets/, in the order in which they are carried out."""
 SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish", "rate")
@@ -61,6 +61,8 @@ def build(services: Services, features: frozenset[Feature] = ALL) -> gr.Blocks:
                     server_tab.build()
                 with gr.Tab(texts.say("qa_page.tab"), id="qa", elem_id="tab-qa"):
                     qa_tab.build()
+        if features != ALL:
+            gr.HTML('<div id="limits" role="note"></div>', apply_default_css=False)
         api.build(services, batches="batch" in features)
     return blocks
 
@@ -115,13 +117,18 @@ def theme() -> gr.Theme:
     )
 
 
+def _shown(name: str, features: frozenset[Feature]) -> bool:
+    """Whether a page with these features needs that file; the limits are for those who have not all of them."""
+    return features != ALL if name == "limits" else _OF.get(name, "page") in features
+
+
 def head(words: Texts, features: frozenset[Feature] = ALL) -> str:
     """Our style sheet and script, and the words that the style sheet shows: on copy buttons, and while the connection is lost.
 
     Linked, not given to Gradio as `css`: it rewrites selectors, and `:root[…]` no longer matches then.
     """
     names = "; ".join(f'--kd-{key}: "{words.say(f"page.{key}")}"' for key in ("copy", "copied", "lost"))
-    sheets = "".join(f'<link rel="stylesheet" href="kimi/static/{name}.css">' for name in SHEETS if _OF.get(name, "page") in features)
+    sheets = "".join(f'<link rel="stylesheet" href="kimi/static/{name}.css">' for name in SHEETS if _shown(name, features))
     return f"{sheets}<style>:root {{ {names} }}</style>" + "".join(
-        f'<script src="kimi/static/{name}.js" defer></script>' for name in SCRIPTS if _OF.get(name, "page") in features
+        f'<script src="kimi/static/{name}.js" defer></script>' for name in SCRIPTS if _shown(name, features)
     )

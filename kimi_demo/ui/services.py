@@ -11,11 +11,13 @@ from kimi_demo.chats import Chats
 from kimi_demo.dialect.conversation import ChatRequest, Message, user
 from kimi_demo.dialect.events import Asked, Timed
 from kimi_demo.dialect.failure import Failure
-from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.dialect.sampling import PRESETS, Sampling
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.availability import require_vllm
 from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.offline import OfflineEngine
+from kimi_demo.limits.gate import Gate
+from kimi_demo.owners import is_viewer
 from kimi_demo.qa_runs import QaRuns
 from kimi_demo.runs.published import Published
 from kimi_demo.runs.registry import Registry
@@ -62,6 +64,23 @@ class Services:
     qa: QaRuns
     people: People
     workbench: Workbench
+
+    @property
+    def gate(self) -> Gate | None:
+        """What viewers of a public page pass; None in local mode."""
+        return self.registry.gate
+
+    def most_rounds(self, owner: str) -> int:
+        """Of one tool conversation of theirs."""
+        most = self.settings.max_rounds
+        return min(most, self.settings.public_rounds) if is_viewer(owner) else most
+
+    def within(self, owner: str, chosen: Sampling, preset: str) -> Sampling:
+        """The parameters, with the preset's own number of tokens lowered to what a viewer may ask for: nobody has chosen that one."""
+        limit = self.settings.public_max_tokens
+        if not is_viewer(owner) or chosen.max_tokens <= limit or chosen.max_tokens != PRESETS[preset].sampling.max_tokens:
+            return chosen
+        return chosen.model_copy(update={"max_tokens": limit})
 
     def start_alone(self, owner: str, message: str, sampling: Sampling, *, thinking: bool, kind: str) -> Run:
         """A reply to `message` that belongs to no conversation. Raises Failure for a message that cannot be sent."""
@@ -110,7 +129,8 @@ class Services:
         async def work(run: Run) -> None:
             asking = Asking(partial(self.people.ask, run.id), self.settings.max_wait_s, use.approve) if kind == "tools" else None
             try:
-                await use_tools(run, self.chat_engine, request, toolbox, max_rounds=self.settings.max_rounds, asking=asking, before=before)
+                rounds = self.most_rounds(owner)
+                await use_tools(run, self.chat_engine, request, toolbox, max_rounds=rounds, asking=asking, before=before)
             finally:
                 self.people.forget(run.id)
 
@@ -129,7 +149,12 @@ class Services:
         return self.registry.start(owner, "tools", work, title=_title(asking.text), group=group, parent=parent, asked=asked)
 
     def start_repeat(self, owner: str, group: str | None, asking: ToAsk, use: ToolUse, times: int, *, parent: str) -> Run:
-        """The same question as in the tool conversation `parent`, many times; nobody is asked about a call."""
+        """The same question as in the tool conversation `parent`, many times; nobody is asked about a call.
+
+        Raises Failure: limits.repeats (limit).
+        """
+        if self.gate is not None and is_viewer(owner) and times > self.gate.rules.repeats:
+            raise Failure("limits.repeats", limit=self.gate.rules.repeats)
         toolbox = self.toolbox(owner, use)
         request = ChatRequest(
             [user(asking.text)],
@@ -141,7 +166,7 @@ class Services:
         )
 
         async def work(run: Run) -> None:
-            await repeat(run, self.chat_engine, request, toolbox, times=times, max_rounds=self.settings.max_rounds)
+            await repeat(run, self.chat_engine, request, toolbox, times=times, max_rounds=self.most_rounds(owner))
 
         asked = _asked(asking.text, asking.sampling, asking.thinking, **{"as": "repeat", "times": times})
         return self.registry.start(owner, "tools", work, title=_title(asking.text), group=group, parent=parent, asked=asked)
@@ -165,6 +190,8 @@ class Services:
             require_vllm()
         if not prompts:
             raise Failure("batch.no_prompts")
+        if self.gate is not None and is_viewer(owner) and len(prompts) > self.gate.rules.rows:
+            raise Failure("limits.rows", rows=len(prompts), limit=self.gate.rules.rows)
         if len(prompts) > self.settings.max_batch_rows:
             raise Failure("batch.too_many_rows", rows=len(prompts), limit=self.settings.max_batch_rows)
         for number, prompt in enumerate(prompts, start=1):
@@ -180,6 +207,15 @@ class Services:
 
         asked = _asked(prompts[0], sampling, thinking, rows=len(prompts))
         return self.registry.start(owner, kind, work, title=_title(prompts[0]), group=group, asked=asked)
+
+    async def require_shelf(self, owner: str, conversation_id: str) -> None:
+        """Raises Failure("limits.conversations") where a viewer would have one conversation too many with this."""
+        if not is_viewer(owner):
+            return
+        limit = self.settings.public_conversations
+        kept = await self.chats.conversations.list(owner, limit=limit)
+        if len(kept) >= limit and all(each.id != conversation_id for each in kept):
+            raise Failure("limits.conversations", limit=limit)
 
     async def require_idle(self, owner: str, kind: str) -> None:
         """Raises Failure("runs.busy") while the visitor's current group is being written."""

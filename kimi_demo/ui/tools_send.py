@@ -24,7 +24,9 @@ def add_tools_send(app: FastAPI, services: Services) -> None:
         use = await services.tool_use(owner, approve=given.approve)
         async with starting:  # two clicks at once must not both find it idle
             await services.require_idle(owner, "tools")
-            services.start_tools(owner, await services.desk.group(owner, "tools"), given.text, sampling("tools"), use=use)
+            services.start_tools(
+                owner, await services.desk.group(owner, "tools"), given.text, services.within(owner, sampling("tools"), "tools"), use=use
+            )
 
     async def stop(request: Request, given: Given) -> None:
         await services.stop(owner_of(request), "tools")

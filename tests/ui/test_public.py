@@ -1,10 +1,15 @@
 """The public page as a stranger finds it: what it holds, what it lacks, and that nothing of the machine is told."""
 
+import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -16,7 +21,9 @@ from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.application import Application, build
 from kimi_demo.ui.audience import RIGHTS, TwoAudiences, viewers_features
+from kimi_demo.ui.caretaker import Caretaker
 from kimi_demo.ui.guard import Guard
+from kimi_demo.ui.leftovers import Leftovers
 from tests import scripted_server
 from tests.scripted_server import Scripted
 from tests.ui.test_roles import HANDLERS, OPERATOR_ACTS, OPERATOR_PAGES, ROLES
@@ -50,8 +57,14 @@ class Public:
 
 @pytest.fixture
 async def public(tmp_path: Path) -> AsyncIterator[Public]:
+    async with opened(tmp_path) as found:
+        yield found
+
+
+@asynccontextmanager
+async def opened(data: Path, **more: Any) -> AsyncIterator[Public]:
     with scripted_server.running(model_ids=[MODEL]) as server:
-        settings = Settings(_env_file=None, data=tmp_path, base_url=server.base_url, public=True)
+        settings = Settings(_env_file=None, data=data, base_url=server.base_url, public=True, **more)
         access = Access.of(settings, 7860)
         application = await build(settings, access)
         await application.services.chat_engine.ready(lambda event: None)
@@ -67,6 +80,11 @@ def blocks_of(app: FastAPI) -> Any:
     return next(route.app.blocks for route in app.routes if isinstance(route, Mount) and hasattr(route.app, "blocks"))
 
 
+def message(text: str, *, max_tokens: int = 64, chat: str = "c" * 32) -> dict[str, Any]:
+    """As the browser sends it."""
+    return {"chat": chat, "text": text, "values": [False, "guide_thinking", max_tokens, "", 0.6, 0.95, *[""] * 8]}
+
+
 def filled(path: str) -> str:
     return re.sub(r"\{[a-z_]+(:path)?\}", "0" * 32, path)
 
@@ -74,7 +92,7 @@ def filled(path: str) -> str:
 async def test_every_route_is_tried_as_a_viewer(public: Public) -> None:
     ours = routes_of(public.sides.operator)
     assert not ours - set(RIGHTS), "kimi_demo/ui/audience.py: say there who gets it"
-    assert not set(RIGHTS) - ours and set(ROLES) <= set(RIGHTS)
+    assert set(RIGHTS) - ours == {"/kimi/limits", "/kimi/act/forget_me"} and set(ROLES) <= set(RIGHTS)
     features = viewers_features(public.application.services.settings)
     allowed = {path for path, feature in RIGHTS.items() if feature in features}
     assert routes_of(public.sides.viewers) - {"/kimi/{rest:path}"} == allowed
@@ -139,8 +157,7 @@ async def test_nothing_that_a_viewer_gets_names_the_machine(public: Public) -> N
         for path in ("/", "/config", "/gradio_api/info", "/kimi/badge", "/kimi/tools"):
             seen.append((await viewer.get(path)).text)
         chat = "c" * 32
-        values = [False, "guide_thinking", 64, "", 0.6, 0.95, "", "", "", "", "", "", "", ""]
-        sent = await viewer.post("/kimi/act/chat_send", json={"chat": chat, "text": "[[plain]] hello", "values": values})
+        sent = await viewer.post("/kimi/act/chat_send", json=message("hello"))
         assert sent.status_code == 200, sent.text
         (run,) = services.registry._live.values()
         assert run.owner.startswith("v")
@@ -164,6 +181,94 @@ async def test_nothing_that_a_viewer_gets_names_the_machine(public: Public) -> N
         for word in telling:
             assert word not in text, (word, text[max(0, text.find(word) - 200) :][:400])
         assert json.dumps(telling[1]) not in text
+
+
+async def test_what_is_too_much_is_said_beforehand_and_refused(public: Public) -> None:
+    async with public.browser() as viewer:
+        await viewer.get("/")
+        told = (await viewer.get("/kimi/limits")).text
+        assert "200,000 of today's 200,000 tokens left" in re.sub("&#x27;", "'", told) and "up to 4,096 tokens" in told
+        refused = await viewer.post("/kimi/act/chat_send", json=message("x" * 8001))
+        assert refused.status_code == 422 and "takes up to 8,000" in refused.json()["html"]
+        refused = await viewer.post("/kimi/act/chat_send", json=message("hello", max_tokens=4097))
+        assert refused.status_code == 422 and "4,096" in refused.json()["html"]
+        assert not public.server.chats
+        sent = await viewer.post("/kimi/act/chat_send", json=message("[[answer_only]] hello"))
+        assert sent.status_code == 200
+        (run,) = public.application.services.registry.all_active()
+        await run.wait()
+        assert "200,000 of today" not in (await viewer.get("/kimi/limits")).text.split("summary")[1]
+
+
+async def test_what_nobody_waits_for_is_stopped_and_what_is_asked_for_again_is_not(public: Public) -> None:
+    services, caretaker = public.application.services, public.application.caretaker
+    assert caretaker is not None
+    async with public.browser() as viewer:
+        await viewer.get("/")
+        await viewer.post("/kimi/act/chat_send", json=message("[[silent seconds=60]]"))
+        (run,) = services.registry.all_active()
+        owner, now = run.owner, time.monotonic()
+        await caretaker.look()
+        assert run.state == "running"
+        later = Caretaker(services.settings, services.registry, services.batches, Mock(), clock=lambda: now + 100_000)
+        later.presence.enter(owner, now + 99_990)  # a stream of theirs is open
+        await later.look()
+        later.presence.leave(owner, now + 99_990)  # it was a refresh: ten seconds are within the grace time
+        await later.look()
+        assert run.state == "running"
+        later.presence.enter(owner, now)
+        later.presence.leave(owner, now)
+        await later.look()
+        assert await run.wait() == "stopped"
+
+
+async def test_a_visitor_deletes_what_is_theirs_and_nothing_else(public: Public) -> None:
+    store = public.application.services.registry.store
+    async with public.browser() as ann, public.browser() as bob:
+        for who, letter in ((ann, "a"), (bob, "b")):
+            await who.get("/")
+            assert (await who.post("/kimi/act/chat_send", json=message("[[answer_only]] hi", chat=letter * 32))).status_code == 200
+        for run in public.application.services.registry.all_active():
+            await run.wait()
+        assert (await ann.post("/kimi/act/forget_me", json={})).status_code == 200
+        assert "data-chat=" not in (await ann.get("/kimi/chats")).json()["html"]
+        assert "data-chat=" in (await bob.get("/kimi/chats")).json()["html"]
+        assert (await bob.get(f"/kimi/chats/{'a' * 32}/export.json")).status_code == 404
+        left = store.read(lambda database: database.execute("SELECT owner FROM runs").fetchall())
+        assert len(left) == 1
+        leftovers = Leftovers(
+            public.application.services.registry,
+            public.application.services.batches,
+            public.application.services.attachments,
+            public.application.services.workbench.benches,
+        )
+        await leftovers.tidy(datetime.now(UTC) - timedelta(days=1))
+        assert "data-chat=" in (await bob.get("/kimi/chats")).json()["html"]
+        await leftovers.tidy(datetime.now(UTC) + timedelta(days=1))
+        assert "data-chat=" not in (await bob.get("/kimi/chats")).json()["html"]
+        assert not store.read(lambda database: database.execute("SELECT 1 FROM runs UNION SELECT 1 FROM conversations").fetchall())
+
+
+async def test_a_viewer_s_batch_is_small_and_counted(tmp_path: Path) -> None:
+    async with opened(tmp_path, public_batch=True, public_rows=2) as public, public.browser() as viewer:
+        services = public.application.services
+        await viewer.get("/")
+        run = next(name for name in (await viewer.get("/config")).json()["dependencies"] if name["api_name"] == "on_run")
+
+        async def start(prompts: str) -> str:
+            data = ["", prompts, "server", "guide_thinking", 64, "", "", False, False, False]
+            answer = await viewer.post("/gradio_api/run/on_run", json={"data": data, "fn_index": run["id"], "session_hash": "s"})
+            return str(answer.json()["data"][0])
+
+        assert "3 prompts are more than the 2" in await start("one\ntwo\nthree")
+        assert not services.batches.going()
+        assert await start("[[answer_only]] one\n[[answer_only]] two") == ""
+        (entry,) = services.batches.going()
+        assert entry.owner.startswith("v") and services.registry.gate is not None
+        await asyncio.wait(list(services.batches._workers.values()))
+        results = (await viewer.get(f"/kimi/batches/{entry.id}/download.jsonl")).text
+        assert results.count("Kimi-K2.5") == 2 and "secret-folder" not in results
+        assert services.registry.gate.left(entry.owner) < 200_000 and services.registry.gate.line.going == 0
 
 
 async def test_a_cookie_that_we_did_not_sign_is_nobody_s(public: Public) -> None:
