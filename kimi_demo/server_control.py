@@ -172,6 +172,16 @@ class ServerControl:
         )
         await self.engine.switch(settings, self._folder)
 
+    async def connected(self, address: str) -> Endpoint:
+        """A connection of one's own to a listed address. Raises Failure: pair.no_server, and those of `Endpoint.connect`."""
+        if address not in self.addresses():
+            raise Failure("pair.no_server", address=address)
+        key, settings = self._keys.get(address), self._settings
+        kind = settings.endpoint_kind if address == settings.base_url else "auto"
+        return await Endpoint.connect(
+            address, key.get_secret_value() if key is not None else None, kind, connect_timeout_s=settings.connect_timeout_s
+        )
+
     def forget(self, address: str) -> None:
         """Takes an address off the list, its key with it."""
         self._keys.pop(address, None)

@@ -44,6 +44,21 @@ async def chat(run: Run, engine: ChatEngine, request: ChatRequest, expand: Expan
             run.append(event)
 
 
+async def chat_elsewhere(run: Run, connect: Callable[[], Awaitable[Endpoint]], request: ChatRequest) -> None:
+    """One reply, streamed, from another server than the one that answers the chat. Raises the failures of `connect` and of the endpoint."""
+    run.append(Phase("connecting"))
+    endpoint = await connect()
+    try:
+        whole = await fit(request, endpoint)
+        run.append(RoundStarted(0, request=endpoint.body(whole), context=endpoint.info.max_model_len))
+        _tell_lowered(run, request.sampling, whole.sampling)
+        async with aclosing(endpoint.stream(whole)) as events:
+            async for event in events:
+                run.append(event)
+    finally:
+        await endpoint.aclose()
+
+
 async def go_on(run: Run, engine: ChatEngine, request: ChatRequest, before: CarriedOver) -> None:
     """The same reply, carried over from an earlier run and continued: through a raw completion, since the parser of a chat
     completion would take what follows for thought.

@@ -40,7 +40,7 @@ _ACTS: dict[Feature, str] = {
     "operator": "restart batch_unload server_plan server_nodes server_weights server_weights_stop server_start server_restart server_stop "
     "server_use server_forget server_preview server_arguments server_profile_save server_profile_delete server_profile_load server_check "
     "server_check_stop server_ask server_key qa_start qa_stop qa_again qa_delete qa_baseline qa_baseline_drop qa_judge "
-    "publish publish_withdraw publish_qr rate",
+    "publish publish_withdraw publish_qr rate pair_run pair_stop",
 }
 _ROUTES: dict[Feature, str] = {
     "page": "/kimi/badge /kimi/limits /kimi/live/{kind} /kimi/thought/{run_id}/{index} /kimi/p/{token} /kimi/p/{token}/file /kimi/static",
@@ -52,7 +52,7 @@ _ROUTES: dict[Feature, str] = {
     "/kimi/batches/draft/{token}/piece /kimi/batches/draft/{token}/remove /kimi/batches/engine/{name} /kimi/live/batch",
     "own": "/kimi/chats/import /kimi/request/{run_id}/{index} /kimi/request/{run_id}/{index}/{form} /kimi/tools/export.json "
     "/kimi/tools/import /kimi/tools/own",
-    "operator": "/kimi/server/frame /kimi/server/live /kimi/server/log /kimi/published /kimi/qa/frame /kimi/qa/live "
+    "operator": "/kimi/pair/sides /kimi/server/frame /kimi/server/live /kimi/server/log /kimi/published /kimi/qa/frame /kimi/qa/live "
     "/kimi/qa/runs/{run}/case/{case_id} /kimi/qa/runs/{run}/report.{form}",
 }
 RIGHTS: Mapping[str, Feature] = {

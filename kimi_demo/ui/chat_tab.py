@@ -3,7 +3,7 @@
 import gradio as gr
 
 from kimi_demo.dialect.sampling import DEFAULT_PRESET, PRESETS
-from kimi_demo.ui import parameter_panel, raw_pane
+from kimi_demo.ui import pair_pane, parameter_panel, raw_pane
 from kimi_demo.ui.attachments import picker_html
 from kimi_demo.ui.chat_list import frame_html, system_html
 from kimi_demo.ui.composer import live_box, wire
@@ -11,11 +11,12 @@ from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.turn_view import edit_words
 
 
-def build(services: Services, blocks: gr.Blocks, *, raw: bool = True) -> None:
-    """raw: with raw completions as the tab's second mode."""
+def build(services: Services, blocks: gr.Blocks, *, raw: bool = True, pair: bool = True) -> None:
+    """raw: with raw completions as the tab's second mode; pair: with one prompt in two ways as its third."""
     texts = services.texts
-    if raw:
-        raw_pane.switch(texts)
+    modes = [name for name, there in (("raw", raw), ("pair", pair)) if there]
+    if modes:
+        raw_pane.switch(texts, modes)
     gr.HTML(frame_html(texts), elem_id="chat-list", apply_default_css=False)
     live_box("chat", texts.say("chat.label"), edit_words(texts))
     strip = '<div class="attachments" role="group"></div>'
@@ -57,3 +58,5 @@ def build(services: Services, blocks: gr.Blocks, *, raw: bool = True) -> None:
     clear.click(fn=None, js="() => window.kimi.begin()")
     if raw:
         raw_pane.build(services)
+    if pair:
+        pair_pane.build(services)

@@ -14,7 +14,7 @@ def live_box(elem_id: str, label: str, attributes: str = "") -> None:
 
 
 def wire(
-    kind: Literal["chat", "tools", "raw"],
+    kind: Literal["chat", "tools", "raw", "pair"],
     *,
     field: gr.Textbox,
     send: gr.Button,

@@ -15,6 +15,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "What is 123456789 times 987654321, and what is 17 plus 25?",
     ),
     "raw": (),
+    "pair": ("Why is the sky blue?", "用三句话介绍大模型。", "Which is larger, 9.11 or 9.9?"),
     "batch": (
         "给我一个关于大模型的简短介绍。",
         "给我一个关于大模型的简短介绍。\nWhat is a large language model?\nWhy is the sky blue?\nName three primary colours.",

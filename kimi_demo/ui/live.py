@@ -5,9 +5,10 @@ will not change any more) and `end` (nothing is being written: the browser close
 """
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from itertools import takewhile
-from typing import Literal
+from typing import Any, Literal
 
 from kimi_demo.chats import Chats, Shown
 from kimi_demo.dialect.events import Asked, Phase, PromptTokens, RoundStarted, Usage
@@ -16,11 +17,13 @@ from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.ui.desk import Desk
 from kimi_demo.ui.examples import empty_state
+from kimi_demo.ui.merged import merged
 from kimi_demo.ui.questions import Placed, arranged
 from kimi_demo.ui.sse import as_event as _message
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
 from kimi_demo.ui.view.notice import failure_html
+from kimi_demo.ui.view.pair_view import column_html
 from kimi_demo.ui.view.patch import Patch, set_html
 from kimi_demo.ui.view.raw_view import RawView
 from kimi_demo.ui.view.repeat_view import RepeatView
@@ -28,8 +31,8 @@ from kimi_demo.ui.view.run_view import RunView
 from kimi_demo.ui.view.tool_run_view import holder_html, tools_view
 from kimi_demo.ui.view.turn_view import TAIL, Turn, tail_html, versions_html
 
-Kind = Literal["chat", "tools", "raw"]
-KINDS: tuple[Kind, ...] = ("chat", "tools", "raw")
+Kind = Literal["chat", "tools", "raw", "pair"]
+KINDS: tuple[Kind, ...] = ("chat", "tools", "raw", "pair")
 """The batch tab has a stream of its own: batch_live.py."""
 
 INTERVAL_S = 0.05
@@ -56,7 +59,10 @@ class Live:
     async def stream(self, owner: str, kind: Kind, *, opened: str, group: str, after: str) -> AsyncIterator[str]:
         """opened: the conversation that the tab has open ("": none yet, so the latest); group, after: what the browser shows
         already, up to which finished run."""
-        messages = self._chat(owner, opened, after if group == opened else "") if kind == "chat" else self._group(owner, kind, group, after)
+        if kind == "chat":
+            messages = self._chat(owner, opened, after if group == opened else "")
+        else:
+            messages = self._pair(owner, group, after) if kind == "pair" else self._group(owner, kind, group, after)
         self._streams += 1
         try:
             async for message in messages:
@@ -82,6 +88,23 @@ class Live:
             async for patches in self._run(each.run, view):
                 yield patches
             yield _message(each.run.id, name="whole")
+
+    async def _pair(self, owner: str, group: str, after: str) -> AsyncIterator[str]:
+        """The visitor's latest prompt that was asked in two ways, both written at the same time."""
+        current = await self._desk.group(owner, "pair")
+        runs = await self._desk.runs(owner, "pair")
+        runs.sort(key=lambda run: _parameters(run).get("side") != "left")
+        whole = bool(runs) and group == current and after == runs[-1].id and all(run.ended for run in runs)
+        fresh = [] if whole else [(run, RunView(run.id, self._texts)) for run in runs]
+        html = "".join(column_html(run.id, _parameters(run), view.skeleton(), self._texts) for run, view in fresh)
+        html = html if runs else empty_state("pair", self._texts)
+        running = any(not run.ended for run in runs)
+        yield _message({"group": current, "kept": len(runs) - len(fresh), "running": running, "html": html}, name="start")
+        async with aclosing(merged(*(self._run(run, view) for run, view in fresh))) as messages:
+            async for message in messages:
+                yield message
+        for run, _ in fresh:
+            yield _message(run.id, name="whole")
 
     def _view(self, kind: Kind, placed: Placed) -> View:
         if kind == "tools":
@@ -168,7 +191,7 @@ class Live:
         restore = act_button("chat", "chat_restore", self._texts.say("chats.open_deleted"), chat=deleted.id)
         return f'<div class="empty">{failure_html(Failure("conversations.deleted", title=deleted.title), self._texts)}{restore}</div>'
 
-    async def _run(self, run: Run, view: View) -> AsyncIterator[str]:
+    async def _run(self, run: Run, view: View) -> AsyncGenerator[str, None]:
         """The run's patches; comments while there are none, so that whoever listens can look at other things."""
         spoken = time.monotonic()
         async for entries in run.follow(0, interval=INTERVAL_S + INTERVAL_PER_STREAM_S * self._streams, opening=OPENING):
@@ -181,6 +204,10 @@ class Live:
                 yield _message(None, name="beat")
             else:
                 yield ""
+
+
+def _parameters(run: Run) -> dict[str, Any]:
+    return run.asked.parameters if run.asked is not None else {}
 
 
 def _skeletons(runs: Sequence[Run], views: Sequence[View]) -> str:

@@ -17,6 +17,7 @@ SCRIPTS = (
     "request",
     "images",
     "raw",
+    "pair",
     "bench",
     "tools",
     "batch",
@@ -27,7 +28,7 @@ SCRIPTS = (
     *("publish", "rate", "limits"),
 )
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish", "rate")
+SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish", "rate", "pair")
 _OF: dict[str, Feature] = {
     "request": "own",
     "raw": "raw",
@@ -38,6 +39,7 @@ _OF: dict[str, Feature] = {
     "qa": "operator",
     "publish": "operator",
     "rate": "operator",
+    "pair": "operator",
 }
 """Which of them only those with a feature need."""
 
@@ -50,7 +52,7 @@ def build(services: Services, features: frozenset[Feature] = ALL) -> gr.Blocks:
         gr.HTML(_header(texts), apply_default_css=False)
         with gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
             with gr.Tab(texts.say("chat.tab"), id="chat", elem_id="tab-chat"):
-                chat_tab.build(services, blocks, raw="raw" in features)
+                chat_tab.build(services, blocks, raw="raw" in features, pair="operator" in features)
             with gr.Tab(texts.say("tools.tab"), id="tools", elem_id="tab-tools"):
                 tools_tab.build(services)
             if "batch" in features:

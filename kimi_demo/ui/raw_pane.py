@@ -1,6 +1,7 @@
 """Raw completions, the second mode of the chat tab: a prompt as text, sent to /v1/completions as it stands (ui/raw_send.py does that)."""
 
 import json
+from collections.abc import Sequence
 from html import escape
 
 import gradio as gr
@@ -14,14 +15,14 @@ GUIDE_PROMPT = "我想问你，什么是深度学习算法？<think>\n"
 GUIDE_MAX_TOKENS = 1024
 
 
-def switch(texts: Texts) -> None:
-    """The two modes of the tab; assets/raw.js shows one and remembers which."""
-    modes = "".join(
+def switch(texts: Texts, modes: Sequence[str]) -> None:
+    """The modes of the tab; assets/raw.js shows one and remembers which."""
+    buttons = "".join(
         f'<button type="button" role="radio" aria-checked="false" data-chat-mode="{mode}">{escape(texts.say(f"raw.mode.{mode}"))}</button>'
-        for mode in ("chat", "raw")
+        for mode in ("chat", *modes)
     )
     label = escape(texts.say("raw.mode.label"))
-    gr.HTML(f'<div class="modes" role="radiogroup" aria-label="{label}">{modes}</div>', elem_id="chat-mode", apply_default_css=False)
+    gr.HTML(f'<div class="modes" role="radiogroup" aria-label="{label}">{buttons}</div>', elem_id="chat-mode", apply_default_css=False)
 
 
 def build(services: Services) -> None:

@@ -16,12 +16,14 @@ GONE = "data:,"
 
 
 def add_requests(app: FastAPI, services: Services) -> None:
-    async def found(request: Request, run_id: str, index: int) -> Reply:
+    async def found(request: Request, run_id: str, index: int) -> tuple[Reply, str]:
+        """A round, and the address that its request went to."""
         run = await services.registry.get(run_id, services.access.owner_of(request))
         replies = rounds(run.entries)
         if not 0 <= index < len(replies):
             raise Failure("runs.unknown")
-        return replies[index]
+        elsewhere = run.asked.parameters.get("server") if run.asked is not None else None
+        return replies[index], str(elsewhere) if elsewhere else _address(services)
 
     @app.get("/kimi/request/{run_id}/{index}")
     async def shown(request: Request, run_id: str, index: int) -> Response:
@@ -35,11 +37,11 @@ def add_requests(app: FastAPI, services: Services) -> None:
                 return GONE
 
         try:
-            reply = await found(request, run_id, index)
+            reply, address = await found(request, run_id, index)
         except Failure as failure:
             return PlainTextResponse(services.texts.sentence(failure), 404, NO_STORE)
         where = f"kimi/request/{run_id}/{index}"
-        return HTMLResponse(request_html(reply, _address(services), where, short, services.texts), 200, NO_STORE)
+        return HTMLResponse(request_html(reply, address, where, short, services.texts), 200, NO_STORE)
 
     @app.get("/kimi/request/{run_id}/{index}/{form}")
     async def whole(request: Request, run_id: str, index: int, form: str) -> Response:
@@ -55,10 +57,10 @@ def add_requests(app: FastAPI, services: Services) -> None:
         if known is None:
             return PlainTextResponse("No such form.", 404, NO_STORE)
         try:
-            reply = await found(request, run_id, index)
+            reply, address = await found(request, run_id, index)
         except Failure as failure:
             return PlainTextResponse(services.texts.sentence(failure), 404, NO_STORE)
-        return PlainTextResponse(await asyncio.to_thread(request_text, known, reply, _address(services), url), 200, NO_STORE)
+        return PlainTextResponse(await asyncio.to_thread(request_text, known, reply, address, url), 200, NO_STORE)
 
 
 def _address(services: Services) -> str:

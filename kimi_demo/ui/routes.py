@@ -19,6 +19,7 @@ from kimi_demo.ui.chat_routes import add_chat_routes
 from kimi_demo.ui.chat_send import add_chat_send
 from kimi_demo.ui.image_routes import add_images
 from kimi_demo.ui.live import KINDS, Live
+from kimi_demo.ui.pair_acts import add_pair
 from kimi_demo.ui.publish_routes import add_publish
 from kimi_demo.ui.qa_acts import add_qa_acts
 from kimi_demo.ui.qa_routes import add_qa_routes
@@ -52,6 +53,7 @@ def add_routes(app: FastAPI, services: Services) -> None:
     add_tools_acts(app, services)
     add_tools_send(app, services)
     add_raw_send(app, services)
+    add_pair(app, services)
     add_bench(app, services)
     add_server_routes(app, services)
     add_server_acts(app, services)

@@ -64,7 +64,7 @@ VISITOR_ACTS = (
     *("bench_switch", "bench_choose", "bench_parallel", "bench_approve", "bench_delete"),
     # go_on takes the GPUs from the chat server only for the operator, who says so (`takeover`).
     *("batch_stop", "batch_pause", "batch_resume", "batch_delete", "batch_rename", "batch_go_on", "batch_again"),
-    *("publish", "publish_withdraw", "publish_qr", "rate"),  # the operator withdraws everybody's
+    *("publish", "publish_withdraw", "publish_qr", "rate", "pair_run", "pair_stop"),  # the operator withdraws everybody's
 )
 
 ROLES: dict[str, Role] = {
@@ -96,6 +96,7 @@ ROLES: dict[str, Role] = {
     "/kimi/live/{kind}": "visitor",
     "/kimi/p/{token}": "anyone",  # who knows the address, signed in or not
     "/kimi/p/{token}/file": "anyone",
+    "/kimi/pair/sides": "visitor",  # other servers for the operator alone
     "/kimi/published": "visitor",
     "/kimi/request/{run_id}/{index}": "visitor",
     "/kimi/request/{run_id}/{index}/{form}": "visitor",

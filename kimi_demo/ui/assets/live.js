@@ -4,7 +4,7 @@
 (() => {
   "use strict";
 
-  const KINDS = ["chat", "tools", "batch", "raw"];
+  const KINDS = ["chat", "tools", "batch", "raw", "pair"];
   const SEGMENT = 4096; // characters of running text per element: a frozen segment is never laid out again
   const LONGEST_LINE = 2 * SEGMENT; // of which as much stays in one element
   const streams = new Map(); // kind -> EventSource

@@ -1,8 +1,10 @@
-// The two modes of the chat tab: conversations, or a raw prompt. The style sheet shows one by `data-chat-mode` on the root.
+// The modes of the chat tab: conversations, a raw prompt, one prompt in two ways (pair.js). The style sheet shows one by `data-chat-mode` on the root.
 (() => {
   "use strict";
 
   const KEY = "kimi-demo-chat-mode";
+
+  const modes = () => [...document.querySelectorAll("button[data-chat-mode]")].map((each) => each.dataset.chatMode);
 
   function set(mode) {
     document.documentElement.dataset.chatMode = mode;
@@ -13,7 +15,9 @@
   }
 
   function chosen() {
-    try { return localStorage.getItem(KEY) === "raw" ? "raw" : "chat"; } catch { return "chat"; } // private mode
+    let kept = null;
+    try { kept = localStorage.getItem(KEY); } catch { /* private mode */ }
+    return modes().includes(kept) ? kept : "chat";
   }
 
   function choose(mode) {
@@ -29,7 +33,9 @@
   document.addEventListener("keydown", (event) => {
     const button = event.target.closest?.("button[data-chat-mode]");
     if (!button || !["ArrowLeft", "ArrowRight"].includes(event.key)) return;
-    choose(button.dataset.chatMode === "raw" ? "chat" : "raw");
+    const known = modes();
+    const next = known.indexOf(button.dataset.chatMode) + (event.key === "ArrowRight" ? 1 : known.length - 1);
+    choose(known[next % known.length]);
     document.querySelector('button[data-chat-mode][aria-checked="true"]').focus();
   });
 
