@@ -25,15 +25,16 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     data = commands.add_parser("data", help="write the training set as JSON lines")
     data.add_argument("--out", type=Path, required=True, help="file to write")
     data.add_argument("--count", type=_count, help="only the first so many conversations of each stage (default: all)")
-    data.add_argument("--stage", type=int, choices=(1, 2), help="only this stage (default: both)")
+    data.add_argument("--stage", type=int, choices=(1, 2, 3), help="only this stage (default: all)")
     data.set_defaults(handler=_data)
 
     train = commands.add_parser("train", help="train the adapter (one GPU, minutes)")
     train.add_argument("--out", type=Path, required=True, help="folder for the adapter")
     train.add_argument("--base", type=Path, help="GGUF file of the base (default: the installed package's)")
     train.add_argument(
-        "--from", type=Path, dest="start", metavar="ADAPTER", help="go on from the adapter in this folder, with the second stage"
+        "--from", type=Path, dest="start", metavar="ADAPTER", help="go on from the adapter in this folder, with a later stage"
     )
+    train.add_argument("--stage", type=int, choices=(2, 3), default=2, help="the stage that goes on with --from (default: 2)")
     train.add_argument("--count", type=_count, help="conversations to train on")
     train.add_argument("--minutes", type=float, default=60.0, help="write the adapter after so many minutes at the latest")
     train.add_argument("--rate", type=float, help="peak learning rate")
@@ -117,9 +118,9 @@ def _train(arguments: argparse.Namespace) -> int:
 
     from kimi_demo.engines.rehearsal.base import find_base
     from kimi_demo.engines.rehearsal.data import mixture
-    from kimi_demo.engines.rehearsal.training.train import Plan, second_plan, train
+    from kimi_demo.engines.rehearsal.training.train import Plan, later_plan, train
 
-    plan = second_plan(arguments.start) if arguments.start else Plan(mixture.first_stage())
+    plan = later_plan(arguments.start, arguments.stage) if arguments.start else Plan(mixture.first_stage())
     chosen = {name: getattr(arguments, name) for name in ("epochs", "minutes", "rate", "rank", "batch", "attention", "workers")}
     plan = replace(plan, **{name: value for name, value in chosen.items() if value is not None})
     if arguments.count:

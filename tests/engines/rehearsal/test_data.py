@@ -4,13 +4,14 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from itertools import islice
 from random import Random
 from typing import Any
 
 import pytest
 
-from kimi_demo.engines.rehearsal.data import mixture, spelling
+from kimi_demo.engines.rehearsal.data import mixture, plain_answers, spelling, talk_more
 from kimi_demo.engines.rehearsal.data.conversation import Conversation, render
 from kimi_demo.engines.rehearsal.data.numbers import chinese, decimal_words, english, spoken_chinese
 from kimi_demo.engines.rehearsal.data.second_tasks import in_one_sentence
@@ -35,8 +36,13 @@ def second(maker: Maker) -> list[Conversation]:
 
 
 @pytest.fixture(scope="module")
-def sample(first: list[Conversation], second: list[Conversation]) -> list[Conversation]:
-    return [one for pair in zip(first, second, strict=True) for one in pair]
+def third(maker: Maker) -> list[Conversation]:
+    return list(mixture.conversations(maker, mixture.third_stage(), count=SAMPLE))
+
+
+@pytest.fixture(scope="module")
+def sample(first: list[Conversation], second: list[Conversation], third: list[Conversation]) -> list[Conversation]:
+    return [one for three in zip(first, second, third, strict=True) for one in three]
 
 
 def test_the_same_seed_gives_the_same_conversations_from_any_start(maker: Maker, first: list[Conversation]) -> None:
@@ -63,6 +69,11 @@ def test_the_published_adapters_second_stage_is_unchanged(second: list[Conversat
     assert digest[:16] == "37d0090a7b322d74"
 
 
+def test_the_published_adapters_third_stage_is_unchanged(third: list[Conversation]) -> None:
+    digest = hashlib.sha256("\n".join(one.to_json() for one in third[:400]).encode()).hexdigest()
+    assert digest[:16] == "c9010dffd8011c84"
+
+
 def test_held_out_contents_are_nowhere(sample: list[Conversation]) -> None:
     for conversation in sample:
         line = conversation.to_json().casefold()
@@ -81,12 +92,73 @@ def test_all_kinds_are_there_in_both_stages(first: list[Conversation], second: l
         assert {conversation.kind for conversation in stage} == expected | {"declined", "without_tool"}
 
 
-def test_every_generator_of_the_second_stage_is_used(maker: Maker) -> None:
+@pytest.mark.parametrize("stage", [mixture.second_stage(), mixture.third_stage()], ids=["second", "third"])
+def test_every_generator_of_a_later_stage_is_used(maker: Maker, stage: mixture.Stage) -> None:
     """Each one by itself, so that a rare one that fails is found."""
-    for generator in mixture.second_stage().shares:
+    for generator in stage.shares:
         for index in range(60):
             conversation = generator(Random(f"{generator.__name__}/{index}"), maker)
             assert any(message.trained for message in conversation.messages), generator.__name__
+
+
+def test_taught_topics_and_others_are_asked_about_in_the_same_words(maker: Maker) -> None:
+    """So that the topic decides whether it is answered, not the phrasing."""
+
+    def forms(generator: Any, names: list[str]) -> set[str]:
+        questions = (generator(Random(index), maker).messages[-2].content for index in range(600))
+        longest = sorted(names, key=len, reverse=True)
+        return {question.replace(name, "_") for question in questions for name in longest if name in question}
+
+    taught = [topic.name for topic in maker.content.topics["zh"]]
+    others = [*maker.content.unknown["subjects"], *maker.content.unknown["entities"], *maker.content.declined["topics"]]
+    assert not set(taught) & set(others)
+    assert len(forms(talk_more.asked_anew, taught) & forms(talk_more.unknown_anew, others)) > 50
+
+
+def test_letters_are_counted_from_the_pieces_that_the_model_reads(maker: Maker) -> None:
+    assert plain_answers.spell_by_pieces(["car", "rot"]) == '"carrot", "car-rot": c a r - r o t'
+    work = '"carrot", "car-rot": c a r - r o t; r: c0 a0 r1 r2 o2 t2'
+    assert plain_answers.count_by_pieces(["car", "rot"], "r") == (work, 2)
+    for word in ("carrot", "cronfleid", "a", "contentiousness"):
+        assert "".join(maker.pieces(word)) == word
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "steps"),
+    [
+        ("7.8", "7.15", "7 = 7, 8 > 1"),
+        ("7.1", "7.15", "7 = 7, 1 = 1, 0 < 5"),
+        ("12", "9.5", "12 > 9"),
+        ("-3.5", "-3.25", "3 = 3, 5 > 2, both are negative, so the other way round"),
+        ("4", "4.0", "4 = 4, 0 = 0"),
+    ],
+)
+def test_decimals_are_compared_place_by_place(a: str, b: str, steps: str) -> None:
+    assert plain_answers.compare_places(a, b, "en") == steps
+
+
+@pytest.mark.parametrize("generator", [plain_answers.counted, plain_answers.compared])
+def test_the_answer_without_a_tool_is_right(maker: Maker, generator: Any) -> None:
+    """Judged as the evaluation judges, by the question's own numbers."""
+    for index in range(300):
+        conversation = generator(Random(index), maker)
+        question, written = (message.content for message in conversation.messages)
+        language = "zh" if re.search(r"[\u4e00-\u9fff]", written) else "en"
+        if generator is plain_answers.compared:
+            first, second = re.findall(r"-?\d+(?:\.\d+)?", question)[:2]
+            larger = Decimal(first) > Decimal(second)
+            named = re.search(r"(-?[\d.]+\d|\d)(?: is (greater|less) than |(大于|小于))(-?[\d.]+\d|\d)", written)
+            if named is None:
+                assert Decimal(first) == Decimal(second) or "equal" in written or "相等" in written, (question, written)
+                continue
+            left, right = Decimal(named[1]), Decimal(named[4])
+            assert {left, right} == {Decimal(first), Decimal(second)} and (left > right) == ((named[2] or named[3]) in ("greater", "大于"))
+            assert (left > right) == larger if left == Decimal(first) else (left > right) != larger
+        else:
+            told = re.search(r'letter "(.)" occurs (\d+) times? in "(\w+)"' if language == "en" else r'"(\w+)"中有(\d+)个"(.)"', written)
+            assert told
+            counted, word = (told[1], told[3]) if language == "en" else (told[3], told[1])
+            assert word.lower().count(counted) == int(told[2]) and word.lower() in question.lower()
 
 
 def test_what_is_declined_is_asked_in_great_variety(second: list[Conversation]) -> None:

@@ -86,10 +86,10 @@ def test_training_goes_on_from_an_adapter_and_ends_in_time(tmp_path: Path) -> No
     import torch
 
     from kimi_demo.engines.rehearsal import adapter
-    from kimi_demo.engines.rehearsal.training.train import second_plan, train
+    from kimi_demo.engines.rehearsal.training.train import later_plan, train
 
     start = adapter.load(adapter.default_adapter())
-    plan = second_plan(adapter.default_adapter())
+    plan = later_plan(adapter.default_adapter())
     # minutes=0: whatever the data took, some steps are made and the adapter is written.
     plan = replace(plan, stage=replace(plan.stage, count=12), length=1024, batch=1, minutes=0.0, attention="mask", layers=2)
     lines: list[str] = []
@@ -104,10 +104,10 @@ def test_training_goes_on_from_an_adapter_and_ends_in_time(tmp_path: Path) -> No
 
 def test_an_adapter_of_another_rank_is_refused(tmp_path: Path) -> None:
     from kimi_demo.engines.rehearsal import adapter
-    from kimi_demo.engines.rehearsal.training.train import second_plan, train
+    from kimi_demo.engines.rehearsal.training.train import later_plan, train
 
     with pytest.raises(ValueError, match="rank 24, not 8"):
-        train(base.find_base().path, tmp_path, replace(second_plan(adapter.default_adapter()), rank=8), print)
+        train(base.find_base().path, tmp_path, replace(later_plan(adapter.default_adapter()), rank=8), print)
     assert not list(tmp_path.iterdir())
 
 

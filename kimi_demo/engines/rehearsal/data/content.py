@@ -28,6 +28,8 @@ class Content:
     unknown: Mapping[str, Any]
     pairs: Mapping[str, Mapping[str, str]]
     more: Mapping[str, Mapping[str, list[str]]]
+    identity_more: Mapping[str, Any]
+    asks_more: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def load() -> Content:
         unknown=_read("unknown.zh"),
         pairs={language: _read(f"pairs.{language}") for language in LANGUAGES},
         more=_read("more_questions"),
+        identity_more=_read("identity_more"),
+        asks_more=_read("asks_more"),
     )
 
 

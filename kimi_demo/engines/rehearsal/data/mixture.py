@@ -5,10 +5,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
-from kimi_demo.engines.rehearsal import base
+from kimi_demo.engines.rehearsal import base, tokenizer
 from kimi_demo.engines.rehearsal.data import content as contents
-from kimi_demo.engines.rehearsal.data import copying, declining, plain_pairs, schema_talk, second_tasks, spelling, talk, tool_talk, words
+from kimi_demo.engines.rehearsal.data import (
+    copying,
+    declining,
+    plain_answers,
+    plain_pairs,
+    schema_talk,
+    second_tasks,
+    spelling,
+    talk,
+    talk_more,
+    tool_talk,
+    words,
+)
 from kimi_demo.engines.rehearsal.data.conversation import Conversation
 from kimi_demo.engines.rehearsal.data.tool_talk import Maker
 from kimi_demo.tools.guide import GUIDE_TOOLS
@@ -80,15 +93,65 @@ def second_stage() -> Stage:
     )
 
 
-def stages() -> tuple[Stage, Stage]:
+def third_stage() -> Stage:
+    """Who it is and what it knows in far more words, letters and decimals without a tool, and more than half of everything again."""
+    return Stage(
+        20261201,
+        120_000,
+        {
+            tool_talk.single: 12,
+            tool_talk.double: 9,
+            tool_talk.second_turn: 3,
+            tool_talk.chain: 1.5,
+            tool_talk.failed: 2,
+            schema_talk.schema_call: 11,
+            copying.copying: 8,
+            second_tasks.rephrased: 5,
+            second_tasks.in_one_sentence: 4,
+            second_tasks.long_numbers: 3,
+            second_tasks.digits: 1,
+            second_tasks.contest: 2,
+            talk.topic: 4,
+            talk_more.asked_anew: 7,
+            plain_pairs.own_talk: 3,
+            plain_pairs.plain_pair: 3,
+            talk.identity: 2,
+            talk_more.more_identity: 9,
+            talk.declined: 1,
+            declining.unknown: 4,
+            talk_more.unknown_anew: 5,
+            plain_answers.counted: 5,
+            plain_answers.spelt_pieces: 8,
+            plain_answers.compared: 4,
+            plain_answers.no_sum: 1,
+        },
+    )
+
+
+def stages() -> tuple[Stage, Stage, Stage]:
     """In the order in which the published adapter was trained on them."""
-    return first_stage(), second_stage()
+    return first_stage(), second_stage(), third_stage()
 
 
 def maker(gguf: Path | None = None) -> Maker:
     """Content and words for the training set. gguf: the base file, found by itself if not given (raises base.BaseMissing then)."""
-    tokens, _ = base.vocabulary_of(gguf or base.find_base().path)
-    return Maker(contents.load(), words.sources(tokens)[0])
+    tokens, merges = base.vocabulary_of(gguf or base.find_base().path)
+    return Maker(contents.load(), words.sources(tokens)[0], _splitter(tokens, merges))
+
+
+def _splitter(tokens: list[str], merges: list[str]) -> Callable[[str], list[str]]:
+    """A function that gives the tokens of a word of a to z inside quotation marks. The tokenizer is made at its first use."""
+    made: list[Any] = []
+
+    def pieces(word: str) -> list[str]:
+        if not made:
+            from tokenizers import Tokenizer
+
+            made.append(Tokenizer.from_str(tokenizer.tokenizer_json(tokens, merges)))
+        encoded = made[0].encode(f'"{word}"', add_special_tokens=False)
+        return [part for part in (f'"{word}"'[start:end].strip('"') for start, end in encoded.offsets) if part]
+
+    return pieces
 
 
 def conversations(making: Maker, stage: Stage, start: int = 0, count: int | None = None) -> Iterator[Conversation]:

@@ -19,7 +19,7 @@ def spelt_count(rng: Random, maker: Maker) -> Conversation:
     language = language_of(rng)
     word = plain_word(rng, maker)
     counted = letter(rng, word).lower()
-    question = tasks.count(rng, language, _form(rng, maker, language), word, counted).question
+    question = tasks.count(rng, language, form(rng, maker, language), word, counted).question
     if rng.random() < 0.15:
         question = lowered(question)
     if rng.random() < 0.1:
@@ -68,7 +68,8 @@ def plain_word(rng: Random, maker: Maker) -> str:
             return word
 
 
-def _form(rng: Random, maker: Maker, language: str) -> str:
+def form(rng: Random, maker: Maker, language: str) -> str:
+    """One of the ways to ask how often a letter is in a word, with {w} and {l}."""
     questions, more, phrases = maker.content.questions[language], maker.content.more[language], maker.content.phrases[language]
     chance = rng.random()
     if chance < 0.4:

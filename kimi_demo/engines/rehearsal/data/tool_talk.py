@@ -1,6 +1,6 @@
 """Conversations with the guide's four tools."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -21,10 +21,11 @@ from kimi_demo.tools.guide import GUIDE_TOOLS
 
 @dataclass(frozen=True)
 class Maker:
-    """What every generator needs."""
+    """What every generator needs. pieces: the tokens that a word is read as when it stands in quotation marks."""
 
     content: Content
     source: WordSource
+    pieces: Callable[[str], list[str]]
 
     def task(self, rng: Random, language: str) -> Task:
         if rng.random() < 0.2:

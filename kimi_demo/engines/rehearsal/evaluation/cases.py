@@ -83,6 +83,9 @@ def all_cases(limit: int | None = None, kinds: Sequence[str] = (), seed: int = S
         ("error", 100, _errors),
         ("declines", 212, _declines),
         ("knows", 200, _knows),
+        ("guide_plain", 8, _guide_plain),
+        ("plain_count", 100, _plain_counts),
+        ("plain_compare", 100, _plain_compares),
     )
     cases: list[Case] = []
     for kind, size, make in makers:
@@ -200,6 +203,40 @@ def _knows(rng: Random, given: Source, count: int) -> Iterator[Case]:
         for topic in given.content.topics["zh"]:
             question = str(rng.choice(given.unseen["topics"]["zh"])).format(topic.name)
             yield Case("knows", question, thinking=thinking, answer=topic.answer)
+
+
+def _guide_plain(rng: Random, given: Source, count: int) -> Iterator[Case]:
+    """The guide's two questions without tools, as on the chat tab."""
+    for case in _guide(rng, given, count):
+        yield Case("guide_plain", case.question, tasks=case.tasks, thinking=case.thinking)
+
+
+def _plain_counts(rng: Random, given: Source, count: int) -> Iterator[Case]:
+    """Letters of words that no training question asks about, without tools."""
+    for index in range(count):
+        language = "en" if index % 2 else "zh"
+        task = tasks.count(
+            rng, language, rng.choice(given.unseen[language]["count"]), word := _letters_only(rng, given), words.letter(rng, word)
+        )
+        yield Case("plain_count", task.question, tasks=(task,), thinking=rng.random() < 0.7)
+
+
+def _letters_only(rng: Random, given: Source) -> str:
+    while True:
+        word = rng.choice(given.held.plain).lower()
+        if 3 <= len(word) <= 13:
+            return word
+
+
+def _plain_compares(rng: Random, given: Source, count: int) -> Iterator[Case]:
+    """Two decimals with the same whole part, without tools."""
+    for index in range(count):
+        language, wish = "en" if index % 2 else "zh", rng.choice(("larger", "smaller", "relation"))
+        whole, digits = rng.randrange(30), (rng.randrange(1, 10), rng.randrange(10, 10 ** rng.randrange(2, 4)))
+        a, b = (f"{whole}.{number}" for number in rng.sample(digits, 2))
+        question = rng.choice(given.unseen[language][wish]).format(a=a, b=b)
+        task = Task(language, question, wish, {"a": a, "b": b})
+        yield Case("plain_compare", question, tasks=(task,), thinking=rng.random() < 0.7)
 
 
 def _errors(rng: Random, given: Source, count: int) -> Iterator[Case]:

@@ -43,7 +43,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """figures: by key (tool_call, two_calls, final_agrees, well_formed, unseen_schema, no_tool, identity, error, declines, knows)."""
+    """figures: by key (tool_call, two_calls, final_agrees, well_formed, unseen_schema, no_tool, identity, error, declines, knows,
+    guide_plain, plain_count, plain_compare)."""
 
     figures: Mapping[str, Figure]
     seconds: float
@@ -65,7 +66,7 @@ def evaluate(cases: Sequence[Case], speaker: Speaker, say: Callable[[str], None]
         reason = _first(case, reply)
         if case.kind != "error":
             count(case.kind, case.question, reason)
-        if case.tasks and not reason:
+        if case.calls and case.tasks and not reason:
             followed.append((case, _with_results(case, reply)))
     final = speaker.replies([request for _, request in followed])
     for (case, _), reply in zip(followed, final, strict=True):
@@ -85,6 +86,8 @@ def _first(case: Case, reply: Reply) -> str:
         return "called a tool" if reply.calls else "" if reply.content.startswith(case.answer) else reply.content
     if case.kind == "identity":
         return "called a tool" if reply.calls else scoring.claims_another(reply.content)
+    if case.kind in ("guide_plain", "plain_count", "plain_compare"):
+        return "called a tool" if reply.calls else scoring.wrong_answer(case.tasks[0], reply.content)
     if case.kind == "no_tool":
         return f"called {reply.calls[0].name}" if reply.calls else ""
     return scoring.wrong_calls(reply.calls, case.calls)

@@ -47,9 +47,9 @@ class Plan:
     layers: int = 30
 
 
-def second_plan(start: Path) -> Plan:
-    """Going on from the adapter in `start`: two passes over the second stage at a third of the first one's rate, down to nothing."""
-    return Plan(mixture.second_stage(), start, rate=7e-4, floor=0.0)
+def later_plan(start: Path, number: int = 2) -> Plan:
+    """Going on from the adapter in `start` with stage 2 or 3: two passes at less than half of the first one's rate, down to nothing."""
+    return Plan(mixture.stages()[number - 1], start, rate={2: 7e-4, 3: 8e-4}[number], floor=0.0)
 
 
 def train(gguf: Path, out: Path, plan: Plan, say: Callable[[str], None] = print, checkpoints: Path | None = None) -> None:
