@@ -30,7 +30,8 @@ _IN_MEMORY = 8
 class Card(BaseModel):
     """One run, as far as a list of runs needs it.
 
-    key: the suite's, as `Catalogue` names it. mode, preset, repeats, at_once: as it was started. model: who answered, "" before that is
+    key: the suite's, as `Catalogue` names it. server: base URL of who is asked, "" for what answers the chat. mode, preset, repeats,
+    at_once: as it was started. model: who answered, "" before that is
     known. counts: cases by their state. failure: why it could not go on.
     """
 
@@ -43,6 +44,7 @@ class Card(BaseModel):
     state: State = "running"
     failure: str | None = None
     failure_params: dict[str, str] = {}
+    server: str = ""
     mode: Literal["thinking", "instant"] | None = None
     preset: str | None = None
     repeats: int | None = None

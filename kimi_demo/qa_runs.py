@@ -1,8 +1,9 @@
-"""The QA runs of the page: one at a time, against what answers the chat; kept as they go, gone on with, judged, deleted."""
+"""The QA runs of the page: one at a time, against what answers the chat or another server; kept as they go, judged, deleted."""
 
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -45,11 +46,15 @@ class Going:
 class QaRuns:
     """Belongs to the event loop's thread; what reads and writes is done in others.
 
+    elsewhere: connects to another server by its base URL.
     last: id of the run that goes on, or went on last; trouble: why it could not be written.
     """
 
-    def __init__(self, engine: ChatEngine, books: Books, catalogue: Catalogue) -> None:
+    def __init__(
+        self, engine: ChatEngine, books: Books, catalogue: Catalogue, elsewhere: Callable[[str], Awaitable[Endpoint]] | None = None
+    ) -> None:
         self._engine = engine
+        self._elsewhere = elsewhere
         self._closing = False
         self.books = books
         self.catalogue = catalogue
@@ -64,12 +69,12 @@ class QaRuns:
         self._closing = True
         await self.stop()
 
-    async def start(self, key: str, overrides: Overrides, at_once: int | None = None) -> Card:
-        """Begins a run of a suite.
+    async def start(self, key: str, overrides: Overrides, at_once: int | None = None, server: str = "") -> Card:
+        """Begins a run of a suite. server: base URL of another server than what answers the chat.
 
         Raises Failure: qa.no_suite, qa.suite_wrong, qa.unreadable, qa_page.busy, qa.unwritable, and why our own server could not start.
         """
-        self._require_free()
+        self._require_free(server)
         suite = await asyncio.to_thread(self.catalogue.suite, key)
         card = Card(
             key=key,
@@ -78,8 +83,9 @@ class QaRuns:
             preset=overrides.preset,
             repeats=overrides.repeats,
             at_once=at_once or suite.at_once,
+            server=server,
         )
-        self._require_free()
+        self._require_free(server)
         going = self.going = Going(card, suite, None)  # from here on nobody else begins one
         try:
             await asyncio.to_thread(self.books.add, card, suite)
@@ -94,12 +100,13 @@ class QaRuns:
 
         Raises Failure: qa_page.unknown, qa_page.busy, qa_page.nothing_again, qa.no_report, qa.unreadable, qa.unwritable.
         """
-        self._require_free()
-        card, suite = self.books.get(run), await asyncio.to_thread(self.books.suite, run)
+        card = self.books.get(run)
+        self._require_free(card.server)
+        suite = await asyncio.to_thread(self.books.suite, run)
         before = await asyncio.to_thread(self.books.report, run)
         if before is not None and not any(case.state in UNFINISHED for case in before.cases):
             raise Failure("qa_page.nothing_again")
-        self._require_free()
+        self._require_free(card.server)
         going = self.going = Going(card.changed(state="running", failure=None, failure_params={}), suite, before)
         try:
             await asyncio.to_thread(self.books.save, going.card)
@@ -188,9 +195,11 @@ class QaRuns:
     def _live(self, run: str) -> Going | None:
         return self.going if self.going is not None and self.going.card.id == run else None
 
-    def _require_free(self) -> None:
+    def _require_free(self, server: str) -> None:
         if self.going is not None:
             raise Failure("qa_page.busy")
+        if server:
+            return
         state = self._engine.state
         if state.name == "failed" and state.failure is not None and not self._engine.remote:
             raise state.failure  # it would be the run's end, too
@@ -230,7 +239,7 @@ class QaRuns:
                 going.suite,
                 overrides=card.overrides,
                 at_once=card.at_once,
-                command=self._engine.command,
+                command=() if card.server else self._engine.command,
                 before=going.before,
                 on_case=lambda case: self._told(going, case),
             )
@@ -240,7 +249,12 @@ class QaRuns:
             await endpoint.aclose()
 
     async def _connect(self, going: Going) -> Endpoint:
-        """A connection of the run's own to what answers the chat, once that is ready."""
+        """A connection of the run's own to who is asked, once that is ready."""
+        if going.card.server and self._elsewhere is not None:
+            going.phase = Phase("connecting")
+            endpoint = await self._elsewhere(going.card.server)
+            going.phase = None
+            return endpoint
 
         def waits(event: Event) -> None:
             if isinstance(event, Phase):

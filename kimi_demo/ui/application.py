@@ -110,6 +110,7 @@ async def build(settings: Settings, access: Access) -> Application:
     books = Books(settings.data / "qa")
     await asyncio.to_thread(books.recover)
     saved = await asyncio.to_thread(SavedLaunches, settings.data / "servers.json")
+    control = ServerControl(settings, engine, folder, lease, saved)
 
     services = Services(
         settings=settings,
@@ -124,8 +125,8 @@ async def build(settings: Settings, access: Access) -> Application:
         offline=offline,
         lease=lease,
         batches=Batches(shelf, Drafts(shelf, batch_engines, settings), batch_engines, gate),
-        control=ServerControl(settings, engine, folder, lease, saved),
-        qa=QaRuns(engine, books, Catalogue(settings.data / "suites")),
+        control=control,
+        qa=QaRuns(engine, books, Catalogue(settings.data / "suites"), control.connected),
         people=People(),
         workbench=_workbench(settings, guardian),
     )

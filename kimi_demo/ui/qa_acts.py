@@ -16,13 +16,15 @@ from kimi_demo.ui.view.qa_page import MOST_AT_ONCE, MOST_REPEATS
 
 
 class Form(Given):
-    """The form's fields as they are typed; "" leaves a thing to the suite. suite: a key of the catalogue."""
+    """The form's fields as they are typed; "" leaves a thing to the suite. suite: a key of the catalogue.
+    server: a base URL that the operator keeps; "" is what answers the chat."""
 
     suite: str
     repeats: str = ""
     at_once: str = ""
     mode: Literal["", "thinking", "instant"] = ""
     preset: str = ""
+    server: str = ""
 
 
 class OfRun(Given):
@@ -52,8 +54,10 @@ def add_qa_acts(app: FastAPI, services: Services) -> None:
     async def start(given: Form) -> dict[str, str]:
         if not given.suite:
             raise Failure("qa_page.no_suite")
+        if given.server and given.server not in services.control.addresses():
+            raise Failure("pair.no_server", address=given.server[:200])
         overrides = Overrides(given.mode or None, _preset(given.preset), number_in(given.repeats, "repeats", MOST_REPEATS, texts))
-        card = await runs.start(given.suite, overrides, number_in(given.at_once, "at_once", MOST_AT_ONCE, texts))
+        card = await runs.start(given.suite, overrides, number_in(given.at_once, "at_once", MOST_AT_ONCE, texts), given.server)
         return {"run": card.id}
 
     async def stop(given: Given) -> None:

@@ -31,7 +31,7 @@ _MEDIA = {
 
 def add_qa_routes(app: FastAPI, services: Services) -> None:
     runs, texts = services.qa, services.texts
-    stream = QaStream(runs, texts)
+    stream = QaStream(runs, texts, services.control.addresses)
     boot = secrets.token_hex(4)
 
     def refused(request: Request) -> Response | None:

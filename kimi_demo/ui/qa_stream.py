@@ -6,7 +6,7 @@ Messages: `run` (which run is shown), `parts` (element id → HTML), `beat`.
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 from kimi_demo.dialect.failure import Failure
@@ -18,7 +18,7 @@ from kimi_demo.ui.sse import as_event
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import failure_html
 from kimi_demo.ui.view.qa_compare import BASELINE, NOTHING, compare_html
-from kimi_demo.ui.view.qa_page import runs_html, suites_html
+from kimi_demo.ui.view.qa_page import runs_html, servers_html, suites_html
 from kimi_demo.ui.view.qa_run import Shown, case_html, head_html, places_html
 
 _TICK_S = 0.4
@@ -40,10 +40,11 @@ class _Told:
 
 
 class QaStream:
-    """Makes what the tab shows. One for the application."""
+    """Makes what the tab shows. One for the application. addresses: base URLs of the servers that may be asked."""
 
-    def __init__(self, runs: QaRuns, texts: Texts) -> None:
+    def __init__(self, runs: QaRuns, texts: Texts, addresses: Callable[[], list[str]] = list) -> None:
         self._runs = runs
+        self._addresses = addresses
         self._texts = texts
 
     async def follow(self, opened: str, against: str) -> AsyncGenerator[str, None]:
@@ -84,6 +85,7 @@ class QaStream:
         baselines = frozenset(one.run for one in kept if one is not None)
         found = {
             "qa-suites": suites_html(offered, texts),
+            "qa-servers": servers_html(self._addresses(), texts),
             "qa-runs": runs_html(cards, card.id if card is not None else "", baselines, texts),
         }
         if card is None:

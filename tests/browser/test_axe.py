@@ -96,6 +96,11 @@ async def test_nothing_serious_on_the_visitors_tabs(page: DemoPage, scripted: Sc
     await page.at("#raw-run").click()
     await expect(page.at("#raw [data-run]")).to_have_attribute("data-whole", "1")
     found += await findings(page, "raw prompt")
+    await page.at('[data-chat-mode="pair"]').click()
+    await page.at("#pair-input textarea").fill("one prompt")
+    await page.at("#pair-run").click()
+    await expect(page.at("#pair [data-run][data-whole]")).to_have_count(2)
+    found += await findings(page, "side by side")
 
     await page.tab("Function calling")
     await expect(page.at("#tools .empty")).to_be_visible()

@@ -151,3 +151,35 @@ async def test_the_stream_tells_only_what_has_changed(application: tuple[Applica
     marked = await until(lambda parts: "qa-runs" in parts)
     assert app.services.texts.say("qa_page.is_baseline") in marked["qa-runs"] and "qa-c-0" not in marked
     await stream.aclose()
+
+
+async def test_another_server_is_asked_and_two_are_held_against_each_other(
+    application: tuple[Application, httpx.AsyncClient, Scripted],
+) -> None:
+    app, operator, server = application
+    runs, control = app.services.qa, app.services.control
+    with scripted_server.running(model_ids=["other"]) as elsewhere:
+        refused = await act(operator, "qa_start", suite="mine", server=elsewhere.base_url)
+        assert refused.status_code == 422 and "is not among the servers" in refused.json()["html"] and not runs.books.cards
+        control.saved.add_address(elsewhere.base_url)
+        with playing(server, blue):
+            assert (await act(operator, "qa_start", suite="mine")).status_code == 200
+            await finished(app)
+            here = runs.last
+            elsewhere.name = "qa"
+            assert (await act(operator, "qa_start", suite="mine", server=elsewhere.base_url)).status_code == 200
+            await finished(app)
+            there = runs.last
+            assert len(server.chats) == 2 and [chat.body["model"] for chat in elsewhere.chats] == ["other", "other"]
+            assert (await act(operator, "qa_again", run=there)).status_code == 200  # the failed one, there again
+            await finished(app)
+            assert len(server.chats) == 2 and len(elsewhere.chats) == 3
+    report = await operator.get(f"/kimi/qa/runs/{there}/report.md?against={here}")
+    assert report.status_code == 200 and server.model_ids[0] in report.text and "other" in report.text
+    stream = QaStream(runs, app.services.texts, control.addresses).follow(there, here)
+    told = ""
+    async with asyncio.timeout(30):
+        while "qa-changes" not in told and "qa-verdict" not in told:
+            told += await anext(stream)
+    await stream.aclose()
+    assert elsewhere.base_url in told and 'data-verdict=\\"same\\"' in told

@@ -89,9 +89,11 @@
       if (!part) continue;
       cases = cases || id.startsWith("qa-c");
       const open = new Map([...part.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
+      const server = id === "qa-servers" ? byId("qa-server")?.value : undefined; // the list has changed, not the choice
       const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
       part.innerHTML = html;
       for (const each of part.querySelectorAll("details[id]")) if (open.has(each.id)) each.open = open.get(each.id);
+      if (server && [...byId("qa-server")?.options || []].some((each) => each.value === server)) byId("qa-server").value = server;
       if (focused) byId(focused)?.focus({ preventScroll: true });
       for (const clock of part.querySelectorAll(".clock[data-elapsed]")) clock.began = performance.now() - 1000 * Number(clock.dataset.elapsed);
       for (const time of part.querySelectorAll("time[datetime]")) time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang || undefined, { dateStyle: "medium", timeStyle: "short" });

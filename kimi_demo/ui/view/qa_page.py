@@ -9,6 +9,7 @@ from kimi_demo.qa_books import Card
 from kimi_demo.qa_suites import Offered
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.act import act_button
+from kimi_demo.ui.view.pair_view import address_words
 
 MOST_REPEATS, MOST_AT_ONCE = 1_000, 512
 """As `Case.repeats` and `Suite.at_once` have them."""
@@ -58,6 +59,7 @@ def _form(texts: Texts) -> str:
         f'<form id="qa-form" autocomplete="off" novalidate><h3>{escape(say("qa_page.new"))}</h3>'
         f'<div id="qa-suites" class="qa-part" role="radiogroup" aria-label="{escape(say("qa_page.suite"))}"></div>'
         f'<div class="qa-fields">{number("repeats")}{number("at_once")}{select("mode", modes)}{select("preset", presets)}</div>'
+        f'<div id="qa-servers" class="qa-part qa-fields"></div>'
         f'<p class="fine">{escape(say("qa_page.cost"))}</p>'
         f'<button type="submit" id="qa-start" class="act qa-primary">{escape(say("qa_page.start"))}</button></form>'
     )
@@ -65,6 +67,15 @@ def _form(texts: Texts) -> str:
 
 def _field(name: str, control: str, texts: Texts) -> str:
     return f'<label class="qa-field" data-field="{name}"><span>{escape(texts.say(f"qa_page.field.{name}"))}</span>{control}</label>'
+
+
+def servers_html(addresses: Sequence[str], texts: Texts) -> str:
+    """The choice of who is asked; "" where there is none."""
+    if not addresses:
+        return ""
+    items = "".join(f'<option value="{escape(each)}">{escape(address_words(each))}</option>' for each in addresses)
+    this = escape(texts.say("pair.this_server"))
+    return _field("server", f'<select id="qa-server" name="server"><option value="">{this}</option>{items}</select>', texts)
 
 
 def suites_html(offered: Sequence[Offered], texts: Texts) -> str:
@@ -113,7 +124,8 @@ def overrides_words(card: Card, texts: Texts) -> list[str]:
     say = texts.say
     found = [say(f"qa_page.mode.{card.mode}")] if card.mode is not None else []
     found += [say(f"preset.{card.preset}.label") if card.preset in PRESETS else card.preset] if card.preset is not None else []
-    return found + ([say("qa_page.times", count=card.repeats)] if card.repeats is not None else [])
+    found += [say("qa_page.times", count=card.repeats)] if card.repeats is not None else []
+    return found + ([address_words(card.server)] if card.server else [])
 
 
 def when(card: Card) -> str:
