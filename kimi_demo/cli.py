@@ -27,6 +27,7 @@ COMMANDS = {
     "serve": "kimi_demo.serve_command",
     "check": "kimi_demo.check_command",
     "bench": "kimi_demo.bench_command",
+    "password": "kimi_demo.password_command",
     "rehearsal": "kimi_demo.engines.rehearsal.command",
 }
 DEFAULT = "ui"

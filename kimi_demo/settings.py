@@ -1,6 +1,7 @@
 """Every limit, path and switch of the application, from flags, KIMI_DEMO_* variables or `.env` (in that order)."""
 
 import shlex
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -59,7 +60,9 @@ class Settings(BaseSettings):
     )
     connect_timeout_s: float = _field(5.0, "Existing server", "Seconds to wait for a connection.", gt=0)
 
-    host: str = _field("127.0.0.1", "Page", "Address to listen on. Anything but loopback needs --auth.")
+    host: str = _field(
+        "127.0.0.1", "Page", "Address to listen on. Anything but loopback needs --auth, --accounts, --invite-hours or --open."
+    )
     port: int = _field(7860, "Page", "Port of the page.", ge=0, le=65535)
     public: bool = _field(
         False,
@@ -69,8 +72,24 @@ class Settings(BaseSettings):
     )
     public_batch: bool = _field(False, "Public", "In public mode viewers also get batches, small ones.")
     public_raw: bool = _field(False, "Public", "In public mode viewers also get raw completions.")
-    share: bool = _field(False, "Page", "Make a public link through Gradio's share service. Needs --auth.")
+    share: bool = _field(
+        False, "Page", "Make a public link through Gradio's share service. Needs --auth, --accounts, --invite-hours or --open."
+    )
     auth: SecretStr | None = _field(None, "Page", "USER:PASSWORD that visitors must give.")
+    accounts: SecretStr | None = _field(
+        None,
+        "Page",
+        "Who may sign in: a file with a line NAME:ROLE:HASH for each (`python -m kimi_demo password NAME` makes one), or the lines "
+        "themselves, better given as a variable. ROLE is viewer or operator.",
+    )
+    invite_hours: float | None = _field(
+        None, "Page", "Print a link that lets those who have it in as viewers, for so many hours.", gt=0, le=24 * 365
+    )
+    session_hours: float = _field(12.0, "Page", "Hours after which one has to sign in again.", gt=0)
+    open: bool = _field(False, "Page", "Let everyone in, without a password.")
+    trusted_proxies: str = _field(
+        "", "Page", "Addresses of reverse proxies whose X-Forwarded-* headers are believed, separated by commas: 127.0.0.1, 10.0.0.0/8."
+    )
     language: Literal["en", "zh"] = _field("en", "Page", "Language of the page.")
     allowed_hosts: str = _field(
         "", "Page", "More host names under which the page may be opened, separated by commas (a reverse proxy's name, for example)."
@@ -152,6 +171,19 @@ class Settings(BaseSettings):
             if not user or not password:
                 raise ValueError("must be USER:PASSWORD")
         return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: str) -> str:
+        for part in value.split(","):
+            if part.strip():
+                ip_network(part.strip(), strict=False)  # raises ValueError, which says what is wrong
+        return value
+
+    @property
+    def has_door(self) -> bool:
+        """Whether strangers have to prove who they are."""
+        return self.auth is not None or self.accounts is not None or self.invite_hours is not None
 
     @property
     def is_public(self) -> bool:

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import re
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,10 +17,13 @@ from urllib.parse import urlencode
 
 from starlette.requests import HTTPConnection
 
+from kimi_demo.accounts import Role, read_accounts
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.owners import owner_id
 from kimi_demo.settings import Settings
 from kimi_demo.ui.hosts import Hosts, is_everywhere
+from kimi_demo.ui.proxies import Proxies
+from kimi_demo.ui.sessions import Sessions
 from kimi_demo.ui.signing import kept_key, signed, unsigned
 
 OPERATOR_PARAMETER = "operator"
@@ -35,6 +39,8 @@ class Access:
     auth: "user:password" that every request must bring, or None.
     public: strangers are let in (--public, --share), so that what others would see of a visitor's is the operator's to decide.
     cookie_key: what visitors' cookies are signed with in public mode; None outside of it, where any well-made id will do.
+    sessions: of those who sign in, or come by an invitation; None where neither is asked for.
+    proxies: whose word on the visitor's scheme and host name is believed.
     share_link, share_failure: how the public link stands; both None while there is none (yet).
     """
 
@@ -44,6 +50,9 @@ class Access:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     public: bool = False
     cookie_key: bytes | None = field(default=None, repr=False)
+    sessions: Sessions | None = None
+    proxies: Proxies = field(default_factory=Proxies)
+    invitation: str | None = field(default=None, repr=False)
     share_link: str | None = None
     share_failure: Failure | None = None
 
@@ -51,8 +60,42 @@ class Access:
     def of(cls, settings: Settings, port: int) -> "Access":
         allowed = [name for name in settings.allowed_hosts.split(",") if name.strip()]
         auth = settings.auth.get_secret_value() if settings.auth else None
-        key = kept_key(settings.data) if settings.is_public else None
-        return cls(port, Hosts(settings.host, allowed), auth, public=settings.is_public, cookie_key=key)
+        signs_in = settings.accounts is not None or settings.invite_hours is not None
+        key = kept_key(settings.data) if settings.is_public or signs_in else None
+        accounts = read_accounts(settings.accounts.get_secret_value()) if settings.accounts is not None else None
+        return cls(
+            port,
+            Hosts(settings.host, allowed),
+            auth,
+            public=settings.is_public,
+            cookie_key=key,
+            sessions=Sessions(key, accounts, settings.session_hours * 3600) if key is not None and signs_in else None,
+            proxies=Proxies.of(settings.trusted_proxies),
+        )
+
+    @property
+    def session_cookie(self) -> str:
+        return f"kimi_demo_session_{self.port}"
+
+    def has_session(self, request: Any) -> bool:
+        """Whether the visitor has signed in, or come by the invitation."""
+        return self._role(request) is not None
+
+    def _role(self, request: Any) -> Role | None:
+        if self.sessions is None:
+            return None
+        return self.sessions.role(_cookies(request).get(self.session_cookie, ""), time.time())
+
+    def is_https(self, request: Any) -> bool:
+        """Whether the visitor's browser speaks TLS: to us, to a proxy that is believed, or to the share service, which always does."""
+        connection = _connection(request)
+        if connection is None:
+            return False
+        return connection.url.scheme == "https" or self.proxies.scheme(connection) == "https" or self._is_shared(connection)
+
+    def _is_shared(self, connection: HTTPConnection) -> bool:
+        link = (self.share_link or "").split("://")[-1].strip("/")
+        return bool(link) and connection.headers.get("host", "") == link
 
     @property
     def visitor_cookie(self) -> str:
@@ -102,8 +145,8 @@ class Access:
         return value if value is not None and _VISITOR_ID.fullmatch(value) else None
 
     def is_operator(self, request: Any) -> bool:
-        """Whether the request comes from who opened the operator's address."""
-        return _same(_cookies(request).get(self.operator_cookie, ""), self.operator_proof)
+        """Whether the request comes from who opened the operator's address, or signed in as one."""
+        return self._role(request) == "operator" or _same(_cookies(request).get(self.operator_cookie, ""), self.operator_proof)
 
     def require_operator(self, request: Any) -> None:
         """Raise Failure("access.operator_only") unless the operator asks. To be called in the handler: a hidden button protects nothing."""
@@ -140,8 +183,11 @@ class Access:
 
     def operator_address(self, host: str) -> str:
         """The page's address on this machine, with the token; `host` is the one listened on."""
+        return self.address(host, {OPERATOR_PARAMETER: self.token})
+
+    def address(self, host: str, query: Mapping[str, str]) -> str:
         shown = "127.0.0.1" if is_everywhere(host) else f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{self.port}/?{urlencode({OPERATOR_PARAMETER: self.token})}"
+        return f"http://{shown}:{self.port}/?{urlencode(query)}"
 
 
 def _same(given: str, expected: str) -> bool:

@@ -10,7 +10,7 @@ from kimi_demo.ui.hosts import is_loopback
 
 def refuse_open_doors(settings: Settings) -> None:
     """Raise Failure("access.host_without_auth" or "access.share_without_auth") where strangers could walk in."""
-    if settings.auth is not None:
+    if settings.has_door or settings.open:
         return
     if settings.share:
         raise Failure("access.share_without_auth")

@@ -8,7 +8,7 @@ headers on the way out.
 import re
 from urllib.parse import urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +18,7 @@ from kimi_demo.runs.published import TOKEN
 from kimi_demo.ui.access import OPERATOR_PARAMETER, Access
 from kimi_demo.ui.gradio_routes import PREFIX, is_open
 from kimi_demo.ui.plain import refusal
+from kimi_demo.ui.sign_in import SignIn
 
 MAX_BODY = 10 * 1024 * 1024  # bytes; the longest prompt a page accepts is 1.2 MB of UTF-8
 HEALTH = "/healthz"
@@ -56,6 +57,7 @@ class Guard:
         self.app = app
         self.access = access
         self.max_body = max_body
+        self.sign_in = SignIn(access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -68,11 +70,13 @@ class Guard:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         answer = self._answer(request)
+        if answer is None and not _is_free(request):
+            answer = await self.sign_in.answer(Request(scope, receive))
         if answer is not None:
             await answer(scope, receive, self._leaving(request, send))
             return
         body = _Body(self.max_body, receive, self._leaving(request, send), _too_large(request, self.max_body))
-        scope["headers"] = self._trusted_headers(request.headers)
+        scope["headers"] = self._trusted_headers(request)
         try:
             await self.app(scope, body.receive, body.send)
         except Exception:
@@ -103,7 +107,7 @@ class Guard:
     def _comes_from_us(self, request: Request, host: str) -> bool:
         headers = request.headers
         if "origin" in headers:
-            hosts = [host, *self._forwarded_host(headers)]
+            hosts = [host, *self._forwarded_host(request)]
             return all(self.access.hosts.is_own_origin(origin, hosts) for origin in headers.getlist("origin"))
         # Browsers leave Origin out of plain GETs, but say where they come from. Another port of the same host is "same-site".
         if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
@@ -111,15 +115,22 @@ class Guard:
         follows_a_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return request.method in ("GET", "HEAD") and follows_a_link and not request.scope["path"].startswith(PREFIX)
 
-    def _forwarded_host(self, headers: Headers) -> list[str]:
-        """X-Forwarded-Host, where it is a name of this page: no foreign page can set it, but it need not be true either."""
-        first = headers.get("x-forwarded-host", "").split(",")[0].strip()
-        return [first] if self.access.hosts.knows(first) else []
+    def _forwarded_host(self, request: Request) -> list[str]:
+        """X-Forwarded-Host, where a proxy that is believed says it and it is a name of this page."""
+        named = self.access.proxies.host(request)
+        return [named] if self.access.hosts.knows(named) else []
 
-    def _trusted_headers(self, headers: Headers) -> list[tuple[bytes, bytes]]:
-        """Gradio builds the page's addresses from these two headers, whoever sent them: keep out what names another host."""
-        dropped = {b"x-gradio-server"} if self._forwarded_host(headers) else {b"x-gradio-server", b"x-forwarded-host"}
-        return [(name, value) for name, value in headers.raw if name.lower() not in dropped]
+    def _trusted_headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+        """Gradio builds the page's addresses from these headers, whoever sent them: keep out what nobody who is believed said."""
+        dropped = {b"x-gradio-server"}
+        if not self.access.proxies.sent(request):
+            dropped |= {b"x-forwarded-proto", b"x-forwarded-for", b"x-forwarded-port", b"x-forwarded-prefix", b"forwarded"}
+        if not self._forwarded_host(request):
+            dropped.add(b"x-forwarded-host")
+        kept = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]
+        if self.access.is_https(request) and not self.access.proxies.sent(request):
+            kept.append((b"x-forwarded-proto", b"https"))  # through the share service, which does not say so itself
+        return kept
 
     def _operator(self, request: Request) -> Response:
         """The link printed at the start: swap the token for a cookie, and take it out of the address bar."""
@@ -128,7 +139,9 @@ class Guard:
         path = "/" + request.url.path.lstrip("/\\")  # "//evil" would be another host
         query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != OPERATOR_PARAMETER])
         answer = RedirectResponse(f"{path}?{query}" if query else path, 303, {"cache-control": "no-store"})
-        answer.set_cookie(self.access.operator_cookie, self.access.operator_proof, httponly=True, samesite="lax", secure=_is_https(request))
+        answer.set_cookie(
+            self.access.operator_cookie, self.access.operator_proof, httponly=True, samesite="lax", secure=self.access.is_https(request)
+        )
         return answer
 
     def _leaving(self, request: Request, send: Send) -> Send:
@@ -158,7 +171,7 @@ class Guard:
             max_age=_YEAR_S,
             httponly=True,
             samesite="lax",
-            secure=_is_https(request),
+            secure=self.access.is_https(request),
         )
         headers.append("set-cookie", cookie.headers["set-cookie"])
 
@@ -199,6 +212,12 @@ class _Body:
 def is_published(path: str) -> bool:
     """Whether `path` (decoded, as ASGI gives it) is exactly that of a published page, or of its file."""
     return _PUBLISHED.fullmatch(path) is not None
+
+
+def _is_free(request: Request) -> bool:
+    """Whether nobody has to sign in for it."""
+    path = request.scope["path"]
+    return path == HEALTH or (is_published(path) and request.method in ("GET", "HEAD"))
 
 
 def _refuse(request: Request, status: int, failure: Failure, headers: dict[str, str] | None = None) -> Response:

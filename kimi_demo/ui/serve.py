@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
+from urllib.parse import urlencode
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -19,6 +21,7 @@ from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.guard import Guard
 from kimi_demo.ui.share import close_share_links, open_share_link, tunnel_processes
+from kimi_demo.ui.sign_in import INVITATION
 from kimi_demo.ui.swappable import Swappable
 from kimi_demo.ui.texts import texts
 
@@ -49,6 +52,10 @@ async def serve(settings: Settings, sock: socket.socket, build: Build) -> None:
     async with _listening(Guard(holder, access), sock, stop):
         _say("cli.open", address=access.operator_address(settings.host))
         _say("cli.operator")
+        if settings.invite_hours is not None and access.sessions is not None:
+            access.invitation = access.sessions.invitation(time.time() + settings.invite_hours * 3600)
+            address = access.address(settings.host, {INVITATION: access.invitation})
+            _say("cli.invitation", address=address, hours=f"{settings.invite_hours:g}")
         try:
             async with contextlib.AsyncExitStack() as page:
                 if await _unless(stop, _open(settings, access, build, holder, page)) and settings.share:
@@ -82,7 +89,7 @@ async def _share(settings: Settings, access: Access, guardian: Guardian) -> None
         guardian.watch(pid)  # killed without a chance to clean up, we would leave a public link to a free port behind
     access.hosts.allow(link.split("://")[-1].strip("/"))
     access.share_link = link
-    _say("cli.link", address=link)
+    _say("cli.link", address=link if access.invitation is None else f"{link.rstrip('/')}/?{urlencode({INVITATION: access.invitation})}")
 
 
 class _Server(uvicorn.Server):
@@ -95,7 +102,10 @@ class _Server(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def _listening(app: ASGIApp, sock: socket.socket, stop: asyncio.Event) -> AsyncIterator[None]:
-    config = uvicorn.Config(app, lifespan="off", ws="none", log_level="warning", access_log=False, timeout_graceful_shutdown=3)
+    # proxy_headers: whom to believe is for the guard to say; uvicorn would believe everybody on this machine.
+    config = uvicorn.Config(
+        app, lifespan="off", ws="none", log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
+    )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     serving.add_done_callback(lambda _: stop.set())

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def open_share_link(settings: Settings, port: int) -> str:
     """The https address under which `port` of this machine is now reachable. Blocks, up to 90 s where packets are dropped.
 
-    Raises Failure of the `share.` family; the page goes on without a link then. `settings` must carry `auth`: the
-    command line sees to it, and so does this.
+    Raises Failure of the `share.` family; the page goes on without a link then. There must be a door, or the
+    word that there is to be none: the command line sees to it, and so does this.
     """
-    if settings.auth is None:
+    if not settings.has_door and not settings.open:
         raise Failure("access.share_without_auth")
     from gradio import networking, tunneling
 

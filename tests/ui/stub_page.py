@@ -47,7 +47,7 @@ class StubPage:
             finally:
                 say("stream ended")
 
-        return StreamingResponse(chunks())
+        return StreamingResponse(chunks(), media_type="text/event-stream")
 
     async def aclose(self) -> None:
         say("closing")

@@ -221,8 +221,10 @@ def test_the_first_page_greets_the_visitor_once() -> None:
 
 
 def test_over_https_the_cookie_is_secure() -> None:
-    client, _ = made()
-    assert "secure" in client.get("/", headers={"x-forwarded-proto": "https"}).headers["set-cookie"].lower()
+    client, access = made(allowed=("abc.gradio.live",))
+    access.share_link = "https://abc.gradio.live"
+    assert "secure" in client.get("/", headers={"host": "abc.gradio.live"}).headers["set-cookie"].lower()
+    assert "secure" not in client.get("/", headers={"x-forwarded-proto": "https"}).headers["set-cookie"].lower()  # anybody can say so
 
 
 def test_an_api_client_gets_no_cookie_and_shares_no_owner() -> None:
