@@ -34,11 +34,12 @@ _PLACE = re.compile(r"[/\\]")
 
 @dataclass(frozen=True)
 class PageMaker:
-    """settings: of the engine that answers now, whose flags are told."""
+    """settings: of the engine that answers now. serves: id of its model, where that is known: its flags are told of no other's runs."""
 
     settings: Settings
     texts: Texts
     image_url: ImageUrl = lambda image: None
+    serves: str | None = None
 
     def chat(self, title: str, conversation: Conversation, runs: Sequence[Run]) -> bytes:
         """runs: the turns, all of them ended."""
@@ -69,6 +70,7 @@ class PageMaker:
         preset = say(f"preset.{entry.preset}.label") if entry.preset in PRESETS else entry.preset
         facts = {
             say("transcript.model"): self._models(models),
+            **self._served(models),
             say("published.rows"): told,
             say("batch.preset"): preset,
             say("page.max_tokens"): f"{entry.sampling.max_tokens:,}",
@@ -90,18 +92,20 @@ class PageMaker:
 
     def _page(self, title: str, runs: Sequence[Run], body: str) -> bytes:
         asked = [item.event.request.get("model") for run in runs for item in run.entries if isinstance(item.event, RoundStarted)]
-        facts = {self.texts.say("transcript.model"): self._models(str(name) for name in asked if name)}
+        models = [str(name) for name in asked if name]
+        facts = {self.texts.say("transcript.model"): self._models(models), **self._served(models)}
         return self._framed(title, runs[0].created_at if runs else None, facts, body)
 
     def _framed(self, title: str, made_at: datetime | None, facts: dict[str, str], body: str) -> bytes:
         say, now = self.texts.say, datetime.now(UTC)
         dates = [say("transcript.created", date=f"{made_at:%Y-%m-%d %H:%M} UTC")] if made_at is not None else []
         dates.append(say("published.at", date=f"{now:%Y-%m-%d %H:%M} UTC"))
-        return static_page(title, " · ".join(dates), facts | self._served(), body, self.texts, styles=_STYLES, public=True)
+        return static_page(title, " · ".join(dates), facts, body, self.texts, styles=_STYLES, public=True)
 
-    def _served(self) -> dict[str, str]:
-        """Program and flags; of another's server nothing, since its name is all that we know of it."""
-        if self.settings.base_url is not None:
+    def _served(self, models: Iterable[str]) -> dict[str, str]:
+        """Program and flags; of another's server nothing, since its name is all that we know of it, nor of a model that is gone."""
+        asked = {self._shown(name) for name in models if name}
+        if self.settings.base_url is not None or (self.serves is not None and asked and self._shown(self.serves) not in asked):
             return {}
         return {
             name: " ".join(last_part(part) for part in value.split(" ")) for name, value in served_by(self.settings, self.texts).items()
@@ -112,6 +116,10 @@ class PageMaker:
 
     def _display(self, model: str) -> str:
         return display_name(model, self.settings)
+
+    def _shown(self, model: str) -> str:
+        """As it stands in the events: views show what follows the last slash of a name."""
+        return self._display(model).replace("/", "\N{DIVISION SLASH}")
 
     # What is left out of the events
 
@@ -141,8 +149,7 @@ class PageMaker:
             case Phase(name=name) if not name.startswith("tools."):
                 return None
             case RoundStarted(request=request) if "model" in request:
-                shown = self._display(str(request["model"])).replace("/", "\N{DIVISION SLASH}")  # views show what follows the last slash
-                return replace(event, request={**request, "model": shown})
+                return replace(event, request={**request, "model": self._shown(str(request["model"]))})
             case _:
                 return event
 

@@ -93,7 +93,9 @@ class Publishing:
             first = await services.qa.baseline(services.qa.card(subject.id).key)
             first = None if first is not None and first.run == subject.id else first
             return await asyncio.to_thread(report_page, title, subject.report, first, services.chat_engine.settings, services.texts)
-        maker = PageMaker(services.chat_engine.settings, services.texts, image_url)
+        engine = services.chat_engine
+        serves = engine.endpoint.info.id if engine.endpoint is not None else engine.settings.model
+        maker = PageMaker(engine.settings, services.texts, image_url, serves)
         if subject.kind == "batch":
             entry = await services.batches.get(owner, subject.id)
             return await asyncio.to_thread(maker.batch, title, entry, await services.batches.table(entry))

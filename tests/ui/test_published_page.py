@@ -91,6 +91,13 @@ def test_a_conversation_is_told_whole_and_without_its_places(settings: Settings)
     assert "pass" not in seen.text
 
 
+def test_flags_are_not_told_of_a_model_that_is_not_served_any_more() -> None:
+    conversation, run = Conversation("c" * 32, "me", "t", NOW, NOW), run_of("chat", *reply())
+    for serves, told in ((LOCAL.model, True), (None, True), ("/models/another", False)):
+        page = PageMaker(LOCAL, texts(), serves=serves).chat("t", conversation, [run]).decode()
+        assert ("--tensor-parallel-size" in page) is told, serves
+
+
 def test_the_operators_name_stands_for_the_models_own_everywhere() -> None:
     titled = LOCAL.model_copy(update={"model_title": "Our <b>Kimi</b>"})
     page = chat(run_of("chat", *reply()), titled, title="t")

@@ -8,6 +8,7 @@
   function dialog() {
     if (box) return box;
     box = Object.assign(document.createElement("dialog"), { id: "publish-dialog" });
+    box.setAttribute("aria-labelledby", "publish-heading");
     // Escape closes it, and must not stop what is being written behind it (live.js).
     box.addEventListener("keydown", (event) => { if (event.key === "Escape") event.stopPropagation(); });
     box.addEventListener("click", (event) => { if (event.target === box) box.close(); });

@@ -58,7 +58,7 @@ def dialog_html(
         rest = f'<details class="publish-others"><summary>{summary}</summary>{links_html(others, texts, base)}</details>'
     return (
         f'<div class="publish" data-copied="{escape(say("page.copied"))}">'
-        f'<div class="publish-head"><h2>{escape(say("publish.heading"))}</h2>'
+        f'<div class="publish-head"><h2 id="publish-heading">{escape(say("publish.heading"))}</h2>'
         f'<button type="button" class="act plain" data-publish-close aria-label="{escape(say("publish.close"))}">×</button></div>'
         f'<div class="publish-notice" role="alert"></div>{form}{shown}{rest}</div>'
     )
