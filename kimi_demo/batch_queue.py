@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from kimi_demo.batch_books import BatchBooks, Job
 from kimi_demo.batch_drafts import Draft, Drafts, renamed
 from kimi_demo.batch_engines import BatchEngines
+from kimi_demo.batches.engines import PlainRows, RowEngine
 from kimi_demo.batches.indices import Indices
 from kimi_demo.batches.journal import Journal
 from kimi_demo.batches.manifest import Manifest, sha256_of
@@ -284,8 +285,11 @@ class Batches(BatchBooks):
         self._set(job, entry.changed(state="running"))
         source = await asyncio.to_thread(self.shelf.source, entry)
         wanted = await asyncio.to_thread(self.shelf.wanted, entry)
-        async with self.engines.open(entry.engine, job.tell, takeover=job.takeover) as engine:
-            if is_viewer(entry.owner):  # the model's name is written into each row, and may be a folder of this machine
+        async with self.engines.open(entry.engine, job.tell, takeover=job.takeover) as opened:
+            engine: RowEngine = opened
+            if is_viewer(entry.owner):
+                engine = PlainRows(engine)
+                # It is written into each row, and may be a folder of this machine.
                 engine.model = shown_name(engine.model, self.engines.settings.model_title)
             journal = await _opened(asyncio.create_task(asyncio.to_thread(self._journal, entry, source, engine.model)))
             with journal:

@@ -99,6 +99,13 @@ class Settings(BaseSettings):
         "", "Page", "What the page, and published runs, call the model. Default: the last part of its name.", max_length=120
     )
 
+    special_tokens: bool = _field(
+        False,
+        "Page",
+        "Let special tokens of Kimi's vocabulary in messages, such as <|im_end|>, become real tokens. Otherwise they are sent as plain "
+        "text. Never for viewers of a public page.",
+    )
+
     mcp: Annotated[tuple[str, ...], NoDecode] = _field(
         (),
         "Tools",

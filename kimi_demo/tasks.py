@@ -11,6 +11,7 @@ from kimi_demo.dialect.events import BatchStarted, CarriedOver, Phase, PromptTok
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.reply import rounds
 from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.dialect.special_tokens import without_special
 from kimi_demo.engines.accelerators import Lease
 from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.endpoint import Endpoint
@@ -18,6 +19,7 @@ from kimi_demo.engines.endpoint_prompt import continued, is_text
 from kimi_demo.engines.offline import OfflineEngine
 from kimi_demo.engines.offline_rows import RowAsk, own_seed
 from kimi_demo.engines.room import fit, raw_fit
+from kimi_demo.owners import is_viewer
 from kimi_demo.runs.run import Run
 from kimi_demo.tools.attempts import attempted
 from kimi_demo.tools.people import Asking
@@ -34,11 +36,13 @@ Expand = Callable[[str, ChatRequest], Awaitable[ChatRequest]]
 async def chat(run: Run, engine: ChatEngine, request: ChatRequest, expand: Expand | None = None) -> None:
     """One reply, streamed. What the run keeps of the request refers to images; what is sent holds them."""
     endpoint = await engine.ready(run.append)
+    request, marks = _harmless(run, engine, request)
     whole = request if expand is None else await expand(run.owner, request)
     whole = await fit(whole, endpoint)
     shown = replace(request, sampling=whole.sampling)
     run.append(started(endpoint, endpoint.body(shown), shown.messages))
     _tell_lowered(run, request.sampling, whole.sampling)
+    _tell_neutralised(run, marks)
     async with engine.explaining(), aclosing(endpoint.stream(whole)) as events:
         async for event in events:
             run.append(event)
@@ -66,6 +70,7 @@ async def go_on(run: Run, engine: ChatEngine, request: ChatRequest, before: Carr
     Raises Failure: chat.cannot_continue, endpoint.prompt_too_long, and those of the endpoint.
     """
     endpoint = await engine.ready(run.append)
+    request, _ = _harmless(run, engine, request)
     prompt = await endpoint.render(request) if endpoint.has_raw and is_text(request.messages) else None
     if prompt is None:
         raise Failure("chat.cannot_continue")
@@ -97,6 +102,18 @@ async def complete(run: Run, engine: ChatEngine, prompt: str, sampling: Sampling
             run.append(event)
 
 
+def _harmless(run: Run, engine: ChatEngine, request: ChatRequest) -> tuple[ChatRequest, list[str]]:
+    """The request with special tokens as plain text, and which there were; as it is where the operator lets them through."""
+    if engine.settings.special_tokens and not is_viewer(run.owner):
+        return request, []
+    return without_special(request)
+
+
+def _tell_neutralised(run: Run, marks: Sequence[str]) -> None:
+    if marks:
+        run.append(Remark("neutralised", {"marks": " ".join(marks[:8])}))
+
+
 def _tell_lowered(run: Run, wanted: Sampling, sent: Sampling) -> None:
     """What was asked for did not fit into the context, so less was sent: that is said in the reply, not only in its request."""
     if sent.max_tokens < wanted.max_tokens:
@@ -125,6 +142,15 @@ async def use_tools(
     """
     run.carry(before)
     endpoint = await engine.ready(run.append)
+    told: set[str] = set()
+
+    async def prepare(asked: ChatRequest) -> ChatRequest:
+        asked, marks = _harmless(run, engine, asked)
+        if fresh := [mark for mark in marks if mark not in told]:
+            told.update(fresh)
+            run.append(Phase("tools.neutralised", params={"marks": " ".join(fresh[:8])}))
+        return await fit(asked, endpoint)
+
     async with engine.explaining():
         await converse(
             endpoint,
@@ -138,13 +164,14 @@ async def use_tools(
             parallel=request.parallel,
             asking=asking,
             before=rounds(before),
-            prepare=lambda asked: fit(asked, endpoint),
+            prepare=prepare,
         )
 
 
 async def repeat(run: Run, engine: ChatEngine, request: ChatRequest, toolbox: Toolbox, *, times: int, max_rounds: int) -> None:
     """The same tool conversation `times` times, a few at once; what came of each is an Attempt. Nobody is asked about a call."""
     endpoint = await engine.ready(run.append)
+    request, _ = _harmless(run, engine, request)
     places = asyncio.Semaphore(REPEATS_AT_ONCE)
     done = 0
 

@@ -3,13 +3,14 @@
 import asyncio
 import time
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kimi_demo import __version__
 from kimi_demo.dialect.conversation import ChatRequest
 from kimi_demo.dialect.events import AnswerDelta, Finished, ThoughtDelta, Usage
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.dialect.special_tokens import plain_messages
 from kimi_demo.engines.availability import find_vllm
 from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.engines.offline_rows import RowAsk, Standing
@@ -86,6 +87,21 @@ class OfflineRows:
 
     async def answer(self, ask: RowAsk) -> RowAnswer:
         return await self._feed.answer(ask)
+
+
+class PlainRows:
+    """Another engine, to which special tokens in prompts are plain text."""
+
+    def __init__(self, engine: RowEngine) -> None:
+        self._engine = engine
+        self.name, self.model, self.versions, self.room = engine.name, engine.model, engine.versions, engine.room
+
+    @property
+    def standing(self) -> Standing:
+        return self._engine.standing
+
+    async def answer(self, ask: RowAsk) -> RowAnswer:
+        return await self._engine.answer(replace(ask, messages=plain_messages(ask.messages)))
 
 
 @dataclass

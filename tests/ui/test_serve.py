@@ -123,6 +123,21 @@ def test_the_password_holds_from_the_first_moment(tmp_path: Path) -> None:
         assert "hunter2" not in "".join(program.printed)
 
 
+def test_an_invitation_is_printed_and_lets_in(tmp_path: Path) -> None:
+    with started(tmp_path, "--invite-hours", "1") as (program, address):
+        link = program.wait_for(r"Invitation for viewers, good for 1 h: (http\S+)")[1]
+        assert httpx.get(root(address), headers={"accept": "text/html"}).headers["location"] == "/kimi/sign-in"
+        program.tell("go")
+        program.wait_for("alive")
+        with httpx.Client(follow_redirects=True) as guest:
+            while (page := guest.get(link)).text != "the page":
+                assert "The demo is starting" in page.text
+        program.signal(signal.SIGTERM)
+        program.wait_for("closing")
+        program.tell("close")
+        assert program.ended()[0] == 0
+
+
 def test_without_a_public_link_the_page_goes_on(tmp_path: Path) -> None:
     nowhere = {"GRADIO_SHARE_SERVER_ADDRESS": "127.0.0.1:9", "HF_HOME": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9"}
     with running(STUB, "--port", "0", "--share", "--auth", "a:b", cwd=tmp_path, **nowhere) as program:
