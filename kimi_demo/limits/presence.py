@@ -20,6 +20,15 @@ class Presence:
         if self._here[owner] <= 0:
             del self._here[owner]
 
+    def open_of(self, owner: str) -> int:
+        """Requests of theirs that are being answered now."""
+        return self._here[owner]
+
+    @property
+    def open(self) -> int:
+        """Those of everybody."""
+        return self._here.total()
+
     def away_s(self, owner: str, now: float) -> float:
         """Seconds since they were last here; 0 while they are."""
         if owner in self._here:

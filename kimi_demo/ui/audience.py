@@ -19,12 +19,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.limits.presence import Presence
+from kimi_demo.owners import is_viewer
 from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
+from kimi_demo.ui.plain import refusal
 from kimi_demo.ui.services import Services
 
 Feature = Literal["page", "chat", "tools", "batch", "raw", "own", "operator"]
 """page: what every tab needs; own: what visitors bring along (tools, MCP, files of conversations) and look behind (requests as sent)."""
+
+MOST_OPEN_EACH = 60
+"""Requests of one viewer that are answered at the same time, streams among them: ten tabs have room."""
+MOST_OPEN = 2000
 
 ALL: frozenset[Feature] = frozenset(("page", "chat", "tools", "batch", "raw", "own", "operator"))
 
@@ -113,6 +119,9 @@ class TwoAudiences:
         request = AnyRequest(scope)
         side: ASGIApp = self.operator if self._access.is_operator(request) else self.viewers
         owner = self._access.owner_of(request)
+        if is_viewer(owner) and (self._presence.open_of(owner) >= MOST_OPEN_EACH or self._presence.open >= MOST_OPEN):
+            await refusal(503, Failure("limits.connections"), request.headers.get("accept-language", ""))(scope, receive, send)
+            return
         self._presence.enter(owner, time.monotonic())
         try:
             await side(scope, receive, send)

@@ -11,7 +11,7 @@ from kimi_demo.ui.texts import texts
 
 _PAGE = Template("""<!doctype html>
 <html lang="$language"><head><meta charset="utf-8"><meta http-equiv="refresh" content="1"><title>$title</title>
-<style>body{font:1.1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:18vh auto;padding:0 1rem;color-scheme:light dark}</style>
+<style>:root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:18vh auto;padding:0 1rem}</style>
 </head><body><h1>$title</h1><p>$text</p></body></html>
 """)
 

@@ -26,18 +26,19 @@ _PAGE = Template("""<!doctype html>
 <html lang="$language"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
-body{font:1rem/1.5 system-ui,-apple-system,"PingFang SC","Microsoft YaHei",sans-serif;color-scheme:light dark;margin:14vh auto;
+:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,-apple-system,"PingFang SC","Microsoft YaHei",sans-serif;margin:14vh auto;
 max-width:21rem;padding:0 1.25rem}
 h1{font-size:1.35rem;margin:0 0 1.2rem}label{display:block;margin:0 0 .9rem}span{display:block;font-size:.875rem;opacity:.8}
 input,button{font:inherit;width:100%;box-sizing:border-box;padding:.55rem .7rem;border-radius:.6rem;border:1px solid #8893a5}
 button{background:#4f46e5;border-color:#4f46e5;color:#fff;font-weight:600;cursor:pointer}
 p{margin:0 0 1rem}p[role=alert]{color:#b91c1c}@media (prefers-color-scheme:dark){p[role=alert]{color:#fca5a5}}
 :focus-visible{outline:2px solid #6366f1;outline-offset:2px}
-</style></head><body><main><h1>$title</h1>$told<form method="post" action="sign-in">
+</style></head><body><main><h1>$title</h1>$told$form</main></body></html>
+""")
+_FORM = Template("""<form method="post" action="sign-in">
 <label><span>$name</span><input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus></label>
 <label><span>$password</span><input name="password" type="password" autocomplete="current-password" required></label>
-<button>$go</button></form></main></body></html>
-""")
+<button>$go</button></form>""")
 
 
 class SignIn:
@@ -112,8 +113,14 @@ class SignIn:
         return answer
 
     def _page(self, request: Request, failure: Failure | None = None, status: int = 200) -> Response:
+        assert self._access.sessions is not None
+        has_accounts = self._access.sessions.accounts is not None
+        if failure is None and not has_accounts:
+            failure = Failure("access.no_accounts")
         language = language_of(request.headers.get("accept-language", ""))
         words = texts(language)
         told = f'<p role="alert">{escape(words.sentence(failure))}</p>' if failure is not None else ""
         shown = {key: escape(words.say(f"sign_in.{key}")) for key in ("title", "name", "password", "go")}
-        return HTMLResponse(_PAGE.substitute(shown, language=language, told=told), status, {"cache-control": "no-store"})
+        form = _FORM.substitute(shown) if has_accounts else ""
+        page = _PAGE.substitute(shown, language=language, told=told, form=form)
+        return HTMLResponse(page, status, {"cache-control": "no-store"})

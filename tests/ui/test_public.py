@@ -22,7 +22,7 @@ from kimi_demo.dialect.failure import Failure
 from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.application import Application, build
-from kimi_demo.ui.audience import RIGHTS, TwoAudiences, viewers_features
+from kimi_demo.ui.audience import MOST_OPEN_EACH, RIGHTS, TwoAudiences, viewers_features
 from kimi_demo.ui.caretaker import Caretaker
 from kimi_demo.ui.guard import Guard
 from kimi_demo.ui.leftovers import Leftovers
@@ -299,6 +299,25 @@ async def test_a_viewer_s_batch_is_small_and_counted(tmp_path: Path) -> None:
         results = (await viewer.get(f"/kimi/batches/{entry.id}/download.jsonl")).text
         assert results.count("Kimi-K2.5") == 2 and "secret-folder" not in results
         assert services.registry.gate.left(entry.owner) < 200_000 and services.registry.gate.line.going == 0
+
+
+async def test_streams_held_open_by_the_hundred_are_refused_and_others_are_served(public: Public) -> None:
+    async with public.browser() as greedy, public.browser() as other:
+        for who in (greedy, other):
+            await who.get("/")
+        await greedy.post("/kimi/act/chat_send", json=message("[[silent seconds=60]]"))
+        (run,) = public.application.services.registry.all_active()
+        held = [asyncio.create_task(greedy.get("/kimi/live/chat", params={"opened": "c" * 32})) for _ in range(100)]
+        refused, _ = await asyncio.wait(held, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)
+        assert (await greedy.get("/kimi/badge")).status_code == 503
+        assert (await other.get("/kimi/badge")).status_code == 200
+        async with public.browser(operator=True) as operator:
+            assert (await operator.get("/kimi/badge")).status_code == 200
+        run.cancel()
+        codes = [answer.status_code for answer in await asyncio.gather(*held)]
+        assert refused and codes.count(200) == MOST_OPEN_EACH and codes.count(503) == 100 - MOST_OPEN_EACH
+        assert (await greedy.get("/kimi/badge")).status_code == 200
 
 
 async def test_a_cookie_that_we_did_not_sign_is_nobody_s(public: Public) -> None:

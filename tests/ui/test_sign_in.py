@@ -118,6 +118,8 @@ def test_an_invitation_lets_viewers_in_until_it_is_over() -> None:
     for wrong in (over, link[:-1] + "x", "/?invite="):
         answer = door.browser().get(wrong)
         assert answer.status_code == 403 and "This invitation is over." in answer.text
+    told = door.browser().get("/kimi/sign-in").text
+    assert "entered by an invitation" in told and "<form" not in told
     assert "entered by an invitation" in door.browser().post("/kimi/sign-in", data={"name": "a", "password": "b"}).text
 
 
