@@ -17,6 +17,7 @@ from kimi_demo.engines.endpoint_http import make_client, make_http, request_opti
 from kimi_demo.engines.endpoint_kind import Kind, Wire
 from kimi_demo.engines.endpoint_prompt import Tokens, rendered, tokens_of
 from kimi_demo.engines.endpoint_url import candidates, root_of
+from kimi_demo.engines.link_local import refuse_link_local
 from kimi_demo.engines.port import ModelInfo
 from kimi_demo.engines.request_label import request_headers
 from kimi_demo.settings import EndpointKind
@@ -76,6 +77,7 @@ class Endpoint:
         """
         key = usable_key(api_key)
         bases = candidates(base_url)
+        await refuse_link_local(bases[0], connect_timeout_s)
         first: Failure | None = None
         for base in bases:
             where = Where(base, model or "", key, connect_timeout_s, silence_timeout_s)
