@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -318,6 +318,29 @@ async def test_streams_held_open_by_the_hundred_are_refused_and_others_are_serve
         codes = [answer.status_code for answer in await asyncio.gather(*held)]
         assert refused and codes.count(200) == MOST_OPEN_EACH and codes.count(503) == 100 - MOST_OPEN_EACH
         assert (await greedy.get("/kimi/badge")).status_code == 200
+
+
+async def test_of_fifty_visitors_none_is_lost_and_none_gets_another_s_answer(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        public = await stack.enter_async_context(opened(tmp_path, public_runs=8, public_line=100, public_requests_per_minute_all=1000))
+        registry, marks = public.application.services.registry, [f"mark-{number}-end" for number in range(50)]
+        visitors = [await stack.enter_async_context(public.browser()) for _ in marks]
+
+        async def ask(who: httpx.AsyncClient, mark: str, chat: str) -> None:
+            await who.get("/")
+            sent = await who.post("/kimi/act/chat_send", json=message(f"[[answer_only answer={mark}]]", chat=chat))
+            assert sent.status_code == 200, sent.text
+
+        chats = [f"{number:032x}" for number in range(50)]
+        await asyncio.gather(*(ask(*each) for each in zip(visitors, marks, chats, strict=True)))
+        for run in registry.all_active():
+            assert await run.wait() == "done"
+        for who, mark, chat in zip(visitors, marks, chats, strict=True):
+            answers = (await who.get(f"/kimi/chats/{chat}/export.md")).text
+            assert answers.split("## Model")[1].count(mark) == 1 and set(re.findall(r"mark-\d+-end", answers)) == {mark}
+            strangers = chats[(chats.index(chat) + 1) % 50]
+            assert (await who.get(f"/kimi/chats/{strangers}/export.md")).status_code == 404
+        assert registry.gate is not None and registry.gate.line.going == registry.gate.line.waiting == 0
 
 
 async def test_a_cookie_that_we_did_not_sign_is_nobody_s(public: Public) -> None:
