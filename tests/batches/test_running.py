@@ -4,11 +4,11 @@ import asyncio
 import multiprocessing
 import random
 import time
-import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 
+import psutil
 import pytest
 
 from kimi_demo.batches.indices import Indices
@@ -213,23 +213,21 @@ async def test_running_again_what_failed_or_was_cut_off_is_a_version_of_its_own(
 
 
 async def test_a_hundred_thousand_rows_in_flat_memory(tmp_path: Path) -> None:
-    count = 100_000
+    """By what the system says of this process: to trace each object costs five times as long as the batch itself."""
+    count, process = 100_000, psutil.Process()
     source = prompts(tmp_path, count, lambda number: f"prompt {number} " + "x" * 100)
+    early = most = 0
     with Journal.create(tmp_path / "out.jsonl", manifest(source)) as journal:
-        tracemalloc.start()
-        early = 0
 
         def on_rows(group: Sequence[Result]) -> None:
-            nonlocal early
+            nonlocal early, most
+            most = max(most, process.memory_info().rss)
             if not early and len(journal.done) > count // 10:
-                tracemalloc.reset_peak()
-                early = tracemalloc.get_traced_memory()[0]
+                early = most
 
         assert await batch(source, journal, ScriptedEngine(room=256), on_rows=on_rows).run() == "done"
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
     assert len(journal.done) == count
-    assert early and most < early + 16 * 2**20, "90,000 results as objects would be some 200 MB"
+    assert early and most < early + 48 * 2**20, "90,000 results as objects would be some 200 MB"
 
 
 PROCESSES = multiprocessing.get_context("forkserver")

@@ -1,52 +1,25 @@
-"""The server with vLLM itself and the stand-in, started twice: once for a whole life, once to be orphaned."""
+"""The server with vLLM itself and the stand-in: the end of the one that these tests share, and one that is orphaned as it starts."""
 
-import asyncio
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import openai
 import pytest
 
-from kimi_demo.dialect.events import Event, Phase
-from kimi_demo.engines.guardian import Guardian
-from kimi_demo.engines.launch import Launch
+from kimi_demo.dialect.events import Phase
 from kimi_demo.engines.phases import ORDER
 from kimi_demo.engines.plan.arguments import layout_of
 from kimi_demo.engines.plan.fit import plan_on_cpu
 from kimi_demo.engines.plan.memory import GIB
 from kimi_demo.engines.plan.shape import read_shape
-from kimi_demo.engines.server import LOG_NAME, Server
-from kimi_demo.settings import Settings
+from kimi_demo.engines.server import LOG_NAME
+from tests.engines.life import Life
 from tests.engines.living import alive, tree, until
 
 ROOT = Path(__file__).parents[2]
-
-
-@dataclass
-class Life:
-    server: Server
-    phases: list[Phase]
-
-
-def settings(data: Path) -> Settings:
-    return Settings(_env_file=None, data=data, max_model_len=2048)
-
-
-@pytest.fixture(scope="module")
-def life(standin_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    """A running server. Its methods do not depend on the event loop that it was started on."""
-    events: list[Event] = []
-    guardian = Guardian()
-    launch = Launch.from_settings(settings(tmp_path_factory.mktemp("server")), str(standin_model))
-    server = asyncio.run(Server.start(launch, events.append, guardian))
-    yield Life(server, [event for event in events if isinstance(event, Phase)])
-    asyncio.run(server.stop())
-    guardian.close()
 
 
 def test_the_phases_of_a_start(life: Life) -> None:
@@ -114,9 +87,14 @@ from kimi_demo.settings import Settings
 
 async def main(model, data):
     launch = Launch.from_settings(Settings(_env_file=None, data=Path(data), max_model_len=2048), model)
-    server = await Server.start(launch, lambda event: None)
-    print(server.pid, flush=True)
-    await server.wait_exit()
+    begun = []
+
+    def on_event(event):
+        if event.name == "server.kv_cache":  # the model is loaded, and every process is there
+            print(begun[0].pid, flush=True)
+
+    await Server.start(launch, on_event, on_begun=begun.append)
+    await asyncio.Event().wait()
 
 asyncio.run(main(*sys.argv[1:]))
 """

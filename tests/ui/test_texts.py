@@ -52,6 +52,9 @@ def test_every_phase_that_is_told_exists() -> None:
 def test_a_failure_is_told_with_its_parameters() -> None:
     failure = Failure("batch.too_many_rows", rows=12, limit=10)
     assert texts("en").sentence(failure) == "12 prompts are more than the limit of 10. Split them into several batches."
+    held = Failure("accelerators.held", holder="chat")
+    assert texts("en").failure(held.code, held.params)[0] == "The GPUs are in use by the chat server."
+    assert texts("zh").failure(held.code, held.params)[0] == "GPU 正被聊天服务占用。"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -34,6 +34,8 @@ class Texts:
         params = {name: whole(value) for name, value in params.items()}
         if "problem" in params:
             params = params | {"problem": self.problem(params["problem"])}
+        if "holder" in params:
+            params = params | {"holder": self.strings.get(f"accelerators.holder.{params['holder']}", params["holder"])}
         return self.say(f"failure.{code}.what", **params), self.say(f"failure.{code}.hint", **params)
 
     def problem(self, words: str) -> str:

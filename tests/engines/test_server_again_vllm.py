@@ -1,10 +1,8 @@
 """Going on, raw prompts and thinking budgets with vLLM itself and the stand-in."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -15,28 +13,15 @@ from kimi_demo.dialect.reply import Reply, rounds
 from kimi_demo.dialect.sampling import Sampling
 from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.engines.endpoint_prompt import continued
-from kimi_demo.engines.guardian import Guardian
-from kimi_demo.engines.launch import Launch
-from kimi_demo.engines.server import Server
 from kimi_demo.engines.vision import Vision
-from kimi_demo.settings import Settings
+from tests.engines.life import Life
 
 QUESTION = ChatRequest([user("Why is the sky blue?")], Sampling(temperature=0, max_tokens=400))
 
 
-@pytest.fixture(scope="module")
-def server(standin_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    guardian = Guardian()
-    settings = Settings(_env_file=None, data=tmp_path_factory.mktemp("again"), max_model_len=2048)
-    started = asyncio.run(Server.start(Launch.from_settings(settings, str(standin_model)), lambda _: None, guardian))
-    yield started
-    asyncio.run(started.stop())
-    guardian.close()
-
-
 @pytest.fixture
-async def endpoint(server: Server) -> AsyncIterator[Endpoint]:
-    connected = await Endpoint.connect(server.base_url, server.api_key, kind="vllm")
+async def endpoint(life: Life) -> AsyncIterator[Endpoint]:
+    connected = await Endpoint.connect(life.server.base_url, life.server.api_key, kind="vllm")
     yield connected
     await connected.aclose()
 
