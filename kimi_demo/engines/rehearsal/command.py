@@ -25,7 +25,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     data = commands.add_parser("data", help="write the training set as JSON lines")
     data.add_argument("--out", type=Path, required=True, help="file to write")
     data.add_argument("--count", type=_count, help="only the first so many conversations of each stage (default: all)")
-    data.add_argument("--stage", type=int, choices=(1, 2, 3), help="only this stage (default: all)")
+    data.add_argument("--stage", type=int, choices=(1, 2, 3, 4), help="only this stage (default: all)")
     data.set_defaults(handler=_data)
 
     train = commands.add_parser("train", help="train the adapter (one GPU, minutes)")
@@ -34,7 +34,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--from", type=Path, dest="start", metavar="ADAPTER", help="go on from the adapter in this folder, with a later stage"
     )
-    train.add_argument("--stage", type=int, choices=(2, 3), default=2, help="the stage that goes on with --from (default: 2)")
+    train.add_argument("--stage", type=int, choices=(2, 3, 4), default=2, help="the stage that goes on with --from (default: 2)")
     train.add_argument("--count", type=_count, help="conversations to train on")
     train.add_argument("--minutes", type=float, default=60.0, help="write the adapter after so many minutes at the latest")
     train.add_argument("--rate", type=float, help="peak learning rate")

@@ -34,7 +34,7 @@ def test_a_count_is_above_zero(command: str, flag: str, value: str, tmp_path: Pa
 
 def test_so_many_conversations_of_each_stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rehearsal", "data", "--out", str(tmp_path / "set.jsonl"), "--count", "2"]) == 0
-    assert len((tmp_path / "set.jsonl").read_text(encoding="utf-8").splitlines()) == 6 and "6 conversations" in capsys.readouterr().out
+    assert len((tmp_path / "set.jsonl").read_text(encoding="utf-8").splitlines()) == 8 and "8 conversations" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("more", "hint"), [((), "With --replies FILE"), (("--replies", "kept"), "Run the same command to go on.")])

@@ -12,6 +12,7 @@ from kimi_demo.engines.rehearsal.data import content as contents
 from kimi_demo.engines.rehearsal.data import (
     copying,
     declining,
+    declining_named,
     plain_answers,
     plain_pairs,
     schema_talk,
@@ -128,9 +129,44 @@ def third_stage() -> Stage:
     )
 
 
-def stages() -> tuple[Stage, Stage, Stage]:
+def fourth_stage() -> Stage:
+    """What is declined in Chinese is declined by name; a little of everything else, so that nothing is forgotten."""
+    return Stage(
+        20261202,
+        24_000,
+        {
+            tool_talk.single: 12,
+            tool_talk.double: 10,
+            tool_talk.second_turn: 3,
+            tool_talk.chain: 1.5,
+            tool_talk.failed: 2,
+            schema_talk.schema_call: 11,
+            copying.copying: 8,
+            second_tasks.rephrased: 5,
+            second_tasks.in_one_sentence: 4,
+            second_tasks.long_numbers: 3,
+            second_tasks.digits: 1,
+            second_tasks.contest: 2,
+            talk.topic: 4,
+            talk_more.asked_anew: 9,
+            plain_pairs.own_talk: 3,
+            plain_pairs.plain_pair: 3,
+            talk.identity: 2,
+            talk_more.more_identity: 9,
+            declining_named.declined: 2,
+            declining_named.unknown: 5,
+            declining_named.unknown_anew: 5,
+            plain_answers.counted: 5,
+            plain_answers.spelt_pieces: 6,
+            plain_answers.compared: 4,
+            plain_answers.no_sum: 1,
+        },
+    )
+
+
+def stages() -> tuple[Stage, Stage, Stage, Stage]:
     """In the order in which the published adapter was trained on them."""
-    return first_stage(), second_stage(), third_stage()
+    return first_stage(), second_stage(), third_stage(), fourth_stage()
 
 
 def maker(gguf: Path | None = None) -> Maker:
