@@ -25,8 +25,17 @@ RIGHT = {
     "letters-en.5": ("1", "once", "It has one p."),
     "letters-zh.1": ("3", "3个", "三个", "“strawberry”里有 **3** 个 r。"),
     "letters-zh.2": ("2。", "有两个 b", "出现了2次"),
-    "decimals-en.1": ("9.9", "**9.9**"),
-    "decimals-en.4": ("-2.09",),
+    "decimals-en.1": (
+        "9.9",
+        "**9.9**",
+        "9.9 is larger: 9.11 is less than 9.9.",
+        "9.11 is less than 9.9",
+        "9.9 (greater than 9.11)",
+        "The larger: 9.9 is larger",
+    ),
+    "decimals-en.4": ("-2.09", "-2.09 is larger: -2.1 is less than -2.09."),
+    "decimals-zh.1": ("9.9", "9.9。", "9.9更大：9.9大于9.11。", "9.11小于9.9", "9.9比9.11大", "大的那个是 9.9"),
+    "decimals-zh.4": ("-2.09", "-2.09较大。"),
 }
 WRONG = {
     "letters-en.1": (
@@ -40,8 +49,19 @@ WRONG = {
     "letters-en.5": ("11", "none", "No one knows: 2.", "2 times"),
     "letters-zh.1": ("2", "一共有2个，在第3位和第8位", "23个"),
     "letters-zh.5": ("2", "一共有2个 p", "11 次"),
-    "decimals-en.1": ("9.11", "9.11 is larger than 9.9", ""),
-    "decimals-en.4": ("-2.1",),
+    "decimals-en.1": (
+        "9.11",
+        "9.11 is larger than 9.9",
+        "9.9 is less than 9.11",
+        "9.9 is larger: 9.9 is less than 9.11.",
+        "9.11 and 9.9",
+        "19.9",
+        "9.99",
+        "",
+    ),
+    "decimals-en.4": ("-2.1", "2.09", "-2.1 is larger"),
+    "decimals-zh.1": ("9.11", "9.11更大", "9.11大于9.9", "9.9更大：9.9小于9.11。", "9.9小于9.11", "9.9和9.11", ""),
+    "decimals-zh.4": ("-2.1", "2.09", "-2.1大于-2.09"),
 }
 
 
