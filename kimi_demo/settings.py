@@ -90,7 +90,9 @@ class Settings(BaseSettings):
     trusted_proxies: str = _field(
         "", "Page", "Addresses of reverse proxies whose X-Forwarded-* headers are believed, separated by commas: 127.0.0.1, 10.0.0.0/8."
     )
-    language: Literal["en", "zh"] = _field("en", "Page", "Language of the page.")
+    language: Literal["auto", "en", "zh"] = _field(
+        "auto", "Page", "Language of the page until a visitor chooses one. auto: what their browser asks for; English in a terminal."
+    )
     allowed_hosts: str = _field(
         "", "Page", "More host names under which the page may be opened, separated by commas (a reverse proxy's name, for example)."
     )

@@ -39,7 +39,7 @@ from kimi_demo.runs.run import Run  # noqa: E402
 from kimi_demo.runs.store import Store  # noqa: E402
 from kimi_demo.ui import page  # noqa: E402
 from kimi_demo.ui.desk import Desk  # noqa: E402
-from kimi_demo.ui.live import Kind, Live  # noqa: E402
+from kimi_demo.ui.live import Kind, Live, Pace  # noqa: E402
 from kimi_demo.ui.routes import ASSETS  # noqa: E402
 from kimi_demo.ui.texts import texts  # noqa: E402
 from scripts.installer.browser import system_chromium  # noqa: E402
@@ -119,7 +119,7 @@ def own_page(app: FastAPI, load: Load, made: Callable[[], None], folder: Path) -
         await asyncio.sleep(3600)  # still thinking: what is measured is the live panel
 
     chats = Chats(registry, work, max_prompt_chars=10_000)
-    live = Live(Desk(registry), chats, texts("en"))
+    live = Live(Desk(registry), chats, texts("en"), Pace())
 
     async def send(text: str) -> Run:
         run = await chats.send(OWNER, CONVERSATION, Asking(text, Sampling()))

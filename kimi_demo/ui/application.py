@@ -7,7 +7,6 @@ from functools import partial
 
 import gradio as gr
 from fastapi import FastAPI
-from starlette.types import ASGIApp
 
 from kimi_demo.batch_drafts import Drafts
 from kimi_demo.batch_engines import BatchEngines
@@ -47,13 +46,16 @@ from kimi_demo.ui import page
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
 from kimi_demo.ui.audience import ALL, Feature, TwoAudiences, keep_only, viewers_features
+from kimi_demo.ui.by_language import ByLanguage
 from kimi_demo.ui.caretaker import Caretaker
 from kimi_demo.ui.desk import Desk
+from kimi_demo.ui.first_look import FirstLook
 from kimi_demo.ui.leftovers import Leftovers
 from kimi_demo.ui.limit_routes import add_limits
+from kimi_demo.ui.live import Pace
 from kimi_demo.ui.routes import add_routes
 from kimi_demo.ui.services import Services
-from kimi_demo.ui.texts import texts
+from kimi_demo.ui.texts import LANGUAGES, texts
 from kimi_demo.ui.texts.discreet import discreet
 
 log = logging.getLogger(__name__)
@@ -64,7 +66,9 @@ WORKERS = 128
 
 @dataclass(frozen=True)
 class Application:
-    asgi: ASGIApp
+    """services: with the texts of the language set at the start."""
+
+    asgi: ByLanguage | TwoAudiences
     services: Services
     caretaker: Caretaker | None = None
 
@@ -85,7 +89,6 @@ class Application:
 
 async def build(settings: Settings, access: Access) -> Application:
     """The whole application; the chat engine begins to start. Raises Failure of the store (an unreadable or newer database)."""
-    words = texts(settings.language)
     store = await asyncio.to_thread(Store, settings.data / STORE)
     registry = Registry(store, settings.max_runs_at_once)
     folder, lease, guardian = ModelFolder(settings), Lease(shared=settings.rehearsal or settings.base_url is not None), Guardian()
@@ -114,10 +117,11 @@ async def build(settings: Settings, access: Access) -> Application:
 
     services = Services(
         settings=settings,
-        texts=words,
+        texts=texts(settings.language),
         access=access,
         registry=registry,
         desk=Desk(registry),
+        pace=Pace(),
         chats=Chats(registry, reply, max_prompt_chars=settings.max_prompt_chars),
         attachments=attachments,
         published=Published(store, most=settings.max_published, most_bytes=settings.max_published_mb * 1_000_000),
@@ -132,28 +136,35 @@ async def build(settings: Settings, access: Access) -> Application:
     )
     registry.viewers_veil = partial(under_its_name, title=settings.model_title)
     caretaker: Caretaker | None = None
-    everything = await _mounted(services, ALL)
-    mounted: ASGIApp = everything
+    said = [texts(name) for name in LANGUAGES]
+    everything = {each.language: await _mounted(replace(services, texts=each), ALL) for each in said}
+    by_language = ByLanguage(everything, settings.language)
+    application: ByLanguage | TwoAudiences = by_language
     if access.public:
-        for_viewers = replace(services, texts=discreet(words), workbench=services.workbench.plain())
+        for_viewers = [replace(services, texts=discreet(each), workbench=services.workbench.plain()) for each in said]
         leftovers = Leftovers(registry, services.batches, attachments, services.workbench.benches)
         caretaker = Caretaker(settings, registry, services.batches, leftovers)
-        viewers = await _mounted(for_viewers, viewers_features(settings), leftovers)
-        mounted = TwoAudiences(everything, viewers, access, caretaker.presence)
+        features = viewers_features(settings)
+        viewers = {each.texts.language: await _mounted(each, features, leftovers) for each in for_viewers}
+        application = TwoAudiences(by_language, ByLanguage(viewers, settings.language), access, caretaker.presence)
         caretaker.start()
     services.chat_engine.start()
     services.workbench.start()
     services.control.begin()
     services.chats.purge()
-    return Application(mounted, services, caretaker)
+    return Application(application, services, caretaker)
 
 
 async def _mounted(services: Services, features: frozenset[Feature], leftovers: Leftovers | None = None) -> FastAPI:
-    """The page with its routes, as far as these features go. leftovers: of viewers, who may delete what is theirs."""
+    """The page with its routes in the language of `services.texts`, as far as these features go.
+
+    leftovers: of viewers, who may delete what is theirs.
+    """
     blocks = await asyncio.to_thread(page.build, services, features)
     blocks.queue(max_size=256, default_concurrency_limit=WORKERS)
     blocks.max_threads = WORKERS
     app = FastAPI(title=services.texts.say("page.title"), docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(FirstLook, texts=services.texts)
     add_routes(app, services)
     if leftovers is not None:
         add_limits(app, services, leftovers)

@@ -22,6 +22,7 @@ from kimi_demo.limits.presence import Presence
 from kimi_demo.owners import is_viewer
 from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
+from kimi_demo.ui.by_language import ByLanguage
 from kimi_demo.ui.plain import refusal
 from kimi_demo.ui.services import Services
 
@@ -98,7 +99,7 @@ def keep_only(app: FastAPI, services: Services, features: frozenset[Feature]) ->
 class TwoAudiences:
     """The operator's application and the viewers' behind one address."""
 
-    def __init__(self, operator: FastAPI, viewers: FastAPI, access: Access, presence: Presence) -> None:
+    def __init__(self, operator: ByLanguage, viewers: ByLanguage, access: Access, presence: Presence) -> None:
         """presence: is told who is there."""
         self.operator = operator
         self.viewers = viewers
@@ -107,7 +108,7 @@ class TwoAudiences:
 
         @asynccontextmanager
         async def both(_: Starlette) -> AsyncIterator[None]:
-            async with operator.router.lifespan_context(operator), viewers.router.lifespan_context(viewers):
+            async with operator.alive(), viewers.alive():
                 yield
 
         self._life = Starlette(lifespan=both)

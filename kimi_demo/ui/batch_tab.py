@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 ENGINES: tuple[EngineName, ...] = ("offline", "server")
 
 
-def build(services: Services) -> None:
+def build(services: Services, blocks: gr.Blocks) -> None:
     texts = services.texts
     say = texts.say
     field = gr.Textbox(label=say("batch.input"), placeholder=say("batch.placeholder"), lines=5, max_lines=16, elem_id="batch-prompts")
@@ -60,6 +60,9 @@ def build(services: Services) -> None:
     def on_preset(key: str) -> tuple[bool, str]:
         """A preset is meant for a mode, so choosing it sets the mode; the person can change it after."""
         return PRESETS[key].thinking, _source(services, key)
+
+    def on_restored(key: str) -> str:
+        return _source(services, key)
 
     preset.input(on_preset, preset, [thinking, source], trigger_mode="always_last", **QUICK)
 
@@ -101,6 +104,13 @@ def build(services: Services) -> None:
     with_file = "(_, ...rest) => [window.kimi.batch.file(), ...rest]"
     run.click(on_run, given, notice, js=with_file, **QUICK).then(fn=None, js="() => window.kimi.batch.began()")
     stop.click(on_stop, opened, notice, js="() => [window.kimi.batch.opened()]", **QUICK)
+
+    # What stands in the fields survives a reload, as in the other tabs: kept by the browser, for this tab of it alone.
+    kept: list[gr.components.Component] = [field, engine, preset, max_tokens, heat, seed, thinking, skip]
+    restored = blocks.load(fn=None, inputs=kept, outputs=kept, js="(...values) => window.kimiKept.kept(values)")
+    restored.then(on_restored, preset, source, **QUICK)
+    changes = [component.change for component in (field, engine, preset, max_tokens, heat, seed, thinking, skip)]
+    gr.on(changes, fn=None, inputs=kept, js="(...values) => window.kimiKept.keep(values)", trigger_mode="multiple")
 
 
 async def _started(services: Services, owner: str, token: str, prompts: str, asked: Asked) -> None:

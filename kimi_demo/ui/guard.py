@@ -221,7 +221,7 @@ def _is_free(request: Request) -> bool:
 
 
 def _refuse(request: Request, status: int, failure: Failure, headers: dict[str, str] | None = None) -> Response:
-    return refusal(status, failure, request.headers.get("accept-language", ""), headers)
+    return refusal(status, failure, request, headers)
 
 
 def _too_large(request: Request, limit: int) -> Response:

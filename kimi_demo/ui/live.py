@@ -7,6 +7,7 @@ will not change any more) and `end` (nothing is being written: the browser close
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -47,14 +48,21 @@ KEEP_ALIVE_S = 15.0
 View = RunView | RawView | RepeatView
 
 
-class Live:
-    """Makes the streams. One per application, since the pace depends on how many there are."""
+@dataclass
+class Pace:
+    """streams: how many are going on in the whole application, which their pace depends on."""
 
-    def __init__(self, desk: Desk, chats: Chats, texts: Texts) -> None:
+    streams: int = 0
+
+
+class Live:
+    """Makes the streams."""
+
+    def __init__(self, desk: Desk, chats: Chats, texts: Texts, pace: Pace) -> None:
         self._desk = desk
         self._chats = chats
         self._texts = texts
-        self._streams = 0
+        self._pace = pace
 
     async def stream(self, owner: str, kind: Kind, *, opened: str, group: str, after: str) -> AsyncIterator[str]:
         """opened: the conversation that the tab has open ("": none yet, so the latest); group, after: what the browser shows
@@ -63,13 +71,13 @@ class Live:
             messages = self._chat(owner, opened, after if group == opened else "")
         else:
             messages = self._pair(owner, group, after) if kind == "pair" else self._group(owner, kind, group, after)
-        self._streams += 1
+        self._pace.streams += 1
         try:
             async for message in messages:
                 if message:
                     yield message
         finally:
-            self._streams -= 1
+            self._pace.streams -= 1
         yield _message(None, name="end")
 
     async def _group(self, owner: str, kind: Kind, group: str, after: str) -> AsyncIterator[str]:
@@ -194,7 +202,7 @@ class Live:
     async def _run(self, run: Run, view: View) -> AsyncGenerator[str, None]:
         """The run's patches; comments while there are none, so that whoever listens can look at other things."""
         spoken = time.monotonic()
-        async for entries in run.follow(0, interval=INTERVAL_S + INTERVAL_PER_STREAM_S * self._streams, opening=OPENING):
+        async for entries in run.follow(0, interval=INTERVAL_S + INTERVAL_PER_STREAM_S * self._pace.streams, opening=OPENING):
             patches = view.take(entries) if entries else []
             if patches:
                 spoken = time.monotonic()

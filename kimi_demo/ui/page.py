@@ -1,11 +1,10 @@
 """The page: a header and five tabs, in Gradio Blocks. What is written live is drawn by assets/live.js into the `.live` boxes."""
 
-from html import escape
-
 import gradio as gr
 
 from kimi_demo.ui import api, batch_tab, chat_tab, qa_tab, server_tab, tools_tab
 from kimi_demo.ui.audience import ALL, Feature
+from kimi_demo.ui.header import header_html
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 
@@ -25,10 +24,10 @@ SCRIPTS = (
     "launch",
     "server",
     "qa",
-    *("publish", "rate", "limits"),
+    *("publish", "rate", "limits", "carried", "switches"),
 )
 """Of assets/, in the order in which they are carried out."""
-SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish", "rate", "pair")
+SHEETS = ("page", "thinking", "chat", "bench", "tools", "batch", "server", "qa", "publish", "rate", "pair", "switches")
 _OF: dict[str, Feature] = {
     "request": "own",
     "raw": "raw",
@@ -49,7 +48,7 @@ def build(services: Services, features: frozenset[Feature] = ALL) -> gr.Blocks:
     texts = services.texts
     blocks: gr.Blocks
     with gr.Blocks(title=texts.say("page.title"), analytics_enabled=False, fill_width=True) as blocks:
-        gr.HTML(_header(texts), apply_default_css=False)
+        gr.HTML(header_html(texts), apply_default_css=False)
         with gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
             with gr.Tab(texts.say("chat.tab"), id="chat", elem_id="tab-chat"):
                 chat_tab.build(services, blocks, raw="raw" in features, pair="operator" in features)
@@ -57,7 +56,7 @@ def build(services: Services, features: frozenset[Feature] = ALL) -> gr.Blocks:
                 tools_tab.build(services)
             if "batch" in features:
                 with gr.Tab(texts.say("batch.tab"), id="batch", elem_id="tab-batch"):
-                    batch_tab.build(services)
+                    batch_tab.build(services, blocks)
             if "operator" in features:
                 with gr.Tab(texts.say("server_page.tab"), id="server", elem_id="tab-server"):
                     server_tab.build()
@@ -67,14 +66,6 @@ def build(services: Services, features: frozenset[Feature] = ALL) -> gr.Blocks:
             gr.HTML('<div id="limits" role="note"></div>', apply_default_css=False)
         api.build(services, batches="batch" in features)
     return blocks
-
-
-def _header(texts: Texts) -> str:
-    """The name of the page, and the badge that assets/live.js keeps up to date; and what that says when it cannot reach the app."""
-    title = escape(texts.say("page.title"))
-    words = " ".join(f'data-{key}="{escape(texts.say(f"page.{key}"))}"' for key in ("away", "copy", "copied"))
-    badge = '<div id="model-badge"><div class="live" role="status"></div></div>'
-    return f'<header id="header" {words}><h1>{title}</h1>{badge}</header>'
 
 
 def theme() -> gr.Theme:
@@ -90,6 +81,8 @@ def theme() -> gr.Theme:
         # Darker than slate 400, so that small print can be read (4.5:1 also on the tinted background of what is chosen).
         body_text_color_subdued="#586579",
         body_text_color_subdued_dark="*neutral_400",
+        input_placeholder_color="#647084",
+        input_placeholder_color_dark="*neutral_400",
         color_accent="*primary_600",
         color_accent_soft_dark="#273349",
         block_border_width="0px",

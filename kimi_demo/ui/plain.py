@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from html import escape
 from string import Template
 
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from kimi_demo.dialect.failure import Failure
+from kimi_demo.ui.languages import language_of
 from kimi_demo.ui.texts import texts
 
 _PAGE = Template("""<!doctype html>
@@ -16,25 +18,16 @@ _PAGE = Template("""<!doctype html>
 """)
 
 
-def language_of(accept_language: str) -> str:
-    """ "zh" where the browser asks for Chinese before English, else "en"."""
-    for part in accept_language.lower().split(","):
-        tag = part.split(";")[0].strip()
-        if tag.startswith(("zh", "en")):
-            return tag[:2]
-    return "en"
-
-
-def refusal(status: int, failure: Failure, accept_language: str = "", headers: Mapping[str, str] | None = None) -> Response:
+def refusal(status: int, failure: Failure, request: HTTPConnection, headers: Mapping[str, str] | None = None) -> Response:
     """`failure` in words, as plain text."""
-    language = language_of(accept_language)
+    language = language_of(request)
     words = texts(language).sentence(failure)
     return PlainTextResponse(words + "\n", status, {"cache-control": "no-store", "content-language": language} | dict(headers or {}))
 
 
-def starting_page(accept_language: str = "") -> Response:
+def starting_page(request: HTTPConnection) -> Response:
     """What a browser shows until the page is there; it asks again every second."""
-    language = language_of(accept_language)
+    language = language_of(request)
     say = texts(language).say
     page = _PAGE.substitute(language=language, title=escape(say("starting.title")), text=escape(say("starting.text")))
     return HTMLResponse(page, headers={"cache-control": "no-store"})

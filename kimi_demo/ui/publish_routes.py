@@ -91,7 +91,7 @@ def add_publish(app: FastAPI, services: Services) -> None:
     async def page(request: Request, token: str) -> bytes | Response:
         found = await published.page(token)
         if found is None:
-            return refusal(404, Failure("publish.gone"), request.headers.get("accept-language", ""))
+            return refusal(404, Failure("publish.gone"), request)
         return found
 
     @app.get("/kimi/p/{token}")

@@ -39,7 +39,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 def add_routes(app: FastAPI, services: Services) -> None:
-    live = Live(services.desk, services.chats, services.texts)
+    live = Live(services.desk, services.chats, services.texts, services.pace)
     add_chat_acts(app, services)
     add_chat_again(app, services)
     add_chat_send(app, services)

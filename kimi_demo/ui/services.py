@@ -31,6 +31,7 @@ from kimi_demo.tools.workbench import Workbench
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.attachments import Attachments
 from kimi_demo.ui.desk import Desk
+from kimi_demo.ui.live import Pace
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.notice import failure_html
 
@@ -53,6 +54,7 @@ class Services:
     access: Access
     registry: Registry
     desk: Desk
+    pace: Pace
     chats: Chats
     attachments: Attachments
     published: Published

@@ -70,7 +70,7 @@ class Swappable:
         if request.url.path == HEALTH:
             return JSONResponse({"status": "ready" if self._app else "starting"}, headers={"cache-control": "no-store"})
         if self._app is None and request.url.path == "/" and request.method in ("GET", "HEAD"):
-            return starting_page(request.headers.get("accept-language", ""))
+            return starting_page(request)
         return None
 
 
@@ -95,4 +95,4 @@ class _Reply:
 
 
 def _closing(request: Request) -> Response:
-    return refusal(503, Failure("page.closing"), request.headers.get("accept-language", ""))
+    return refusal(503, Failure("page.closing"), request)

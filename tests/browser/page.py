@@ -38,6 +38,11 @@ class DemoPage:
         # What a browser remembers is put into the fields a moment later; what a test has written by then would be lost.
         await expect(self.at("html")).to_have_attribute("data-restored", "1", timeout=LOADED_MS)
 
+    async def load_again(self) -> None:
+        """At the address that it has now, whatever of it is shown."""
+        await self.page.reload(wait_until="domcontentloaded")
+        await expect(self.at("html")).to_have_attribute("data-restored", "1", timeout=LOADED_MS)
+
     async def close(self) -> None:
         await self.page.context.close()
 

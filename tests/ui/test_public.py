@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from starlette.routing import Mount, Route
 
 from kimi_demo.dialect.events import Phase
@@ -23,6 +22,7 @@ from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.application import Application, build
 from kimi_demo.ui.audience import MOST_OPEN_EACH, RIGHTS, TwoAudiences, viewers_features
+from kimi_demo.ui.by_language import ByLanguage
 from kimi_demo.ui.caretaker import Caretaker
 from kimi_demo.ui.guard import Guard
 from kimi_demo.ui.leftovers import Leftovers
@@ -74,12 +74,19 @@ async def opened(data: Path, **more: Any) -> AsyncIterator[Public]:
         await application.aclose()
 
 
-def routes_of(app: FastAPI) -> set[str]:
-    return {route.path for route in app.routes if isinstance(route, Route | Mount) and route.path.startswith("/kimi")}
+def routes_of(side: ByLanguage) -> set[str]:
+    """The same in each language."""
+    first, *others = (
+        {route.path for route in app.routes if isinstance(route, Route | Mount) and route.path.startswith("/kimi")}
+        for app in side.pages.values()
+    )
+    assert all(other == first for other in others)
+    return first
 
 
-def blocks_of(app: FastAPI) -> Any:
-    return next(route.app.blocks for route in app.routes if isinstance(route, Mount) and hasattr(route.app, "blocks"))
+def blocks_of(side: ByLanguage, language: str = "en") -> Any:
+    routes = side.pages[language].routes
+    return next(route.app.blocks for route in routes if isinstance(route, Mount) and hasattr(route.app, "blocks"))
 
 
 def message(text: str, *, max_tokens: int = 64, chat: str = "c" * 32) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from starlette.routing import Mount, Route
 from kimi_demo.settings import Settings
 from kimi_demo.ui.access import Access
 from kimi_demo.ui.application import Application, build
+from kimi_demo.ui.by_language import ByLanguage
 from kimi_demo.ui.guard import Guard
 from tests import scripted_server
 from tests.scripted_server import Scripted
@@ -113,6 +114,7 @@ HANDLERS: dict[str, Role] = {
     "api.build.<locals>.chat": "visitor",
     "api.build.<locals>.tools": "visitor",
     "batch_tab.build.<locals>.on_preset": "anyone",
+    "batch_tab.build.<locals>.on_restored": "anyone",
     "batch_tab.build.<locals>.on_run": "visitor",
     "batch_tab.build.<locals>.on_stop": "visitor",
     "parameter_panel.build.<locals>.on_input": "visitor",
@@ -138,7 +140,8 @@ def visitor(application: Application, access: Access, *, operator: bool = False)
 
 async def test_who_may_do_what(application: tuple[Application, Access, Scripted]) -> None:
     app, access, _ = application
-    routes: Any = app.asgi.routes  # type: ignore[attr-defined]
+    assert isinstance(app.asgi, ByLanguage)
+    routes: Any = [route for page in app.asgi.pages.values() for route in page.routes]
     ours = {route.path for route in routes if isinstance(route, Route) and route.path.startswith("/kimi")}
     assert len(ours) > 40
     assert not ours - set(ROLES), "say here who may use it"

@@ -148,7 +148,7 @@
       if (answer.ok) tell([told.words]);
       else bench().querySelector(".bench-told").innerHTML = told.html;
     } catch {
-      tell([document.getElementById("header")?.dataset.away || ""]);
+      tell([document.getElementById("header")?.dataset.sayAway || ""]);
     }
     field.value = ""; // the same file may be chosen again, corrected
     load();
@@ -233,7 +233,7 @@
       const told = await answer.json();
       return answer.ok ? { name: told.name } : { wrong: told };
     } catch {
-      const away = Object.assign(document.createElement("div"), { className: "notice", textContent: document.getElementById("header")?.dataset.away || "" });
+      const away = Object.assign(document.createElement("div"), { className: "notice", textContent: document.getElementById("header")?.dataset.sayAway || "" });
       return { wrong: { html: away.outerHTML } };
     }
   }

@@ -206,7 +206,7 @@
       compared(run, button, true);
     } catch {
       kimi.notice("chat", `<div class="notice" data-kind="error"></div>`);
-      document.querySelector("#chat-notice .notice").textContent = document.getElementById("header").dataset.away;
+      document.querySelector("#chat-notice .notice").textContent = document.getElementById("header").dataset.sayAway;
     } finally {
       button.disabled = false;
     }

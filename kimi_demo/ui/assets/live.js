@@ -78,7 +78,7 @@
   // After new HTML: a person's own opening and closing holds, running clocks are counted on from here, and what shows its name by
   // the style sheet alone gets one that is read out.
   function revive(element) {
-    for (const button of element.querySelectorAll(".copy:not([aria-label])")) button.setAttribute("aria-label", byId("header").dataset.copy);
+    for (const button of element.querySelectorAll(".copy:not([aria-label])")) button.setAttribute("aria-label", byId("header").dataset.sayCopy);
     for (const details of element.querySelectorAll("details[id]")) {
       if (touched.has(details.id)) details.open = touched.get(details.id);
     }
@@ -107,6 +107,16 @@
     if (fresh && !boxes.includes(fresh)) fresh.scrollTop = fresh.scrollHeight;
   }
 
+  // At once, or as soon as its tab is shown: what is hidden cannot be scrolled.
+  function whenSeen(box, act) {
+    if (box.clientHeight) { act(); return; }
+    new ResizeObserver((_, observer) => {
+      if (!box.clientHeight) return;
+      observer.disconnect();
+      act();
+    }).observe(box);
+  }
+
   // ---- streams ---------------------------------------------------------------------------------------------------
 
   function follow(kind) {
@@ -116,7 +126,7 @@
     const whole = [...box.querySelectorAll(":scope > [data-run]")].filter((each) => each.dataset.whole);
     const ids = box.dataset.group ? whole.map((each) => each.dataset.run) : [];
     const after = kind === "tools" ? ids.join(".") : ids.at(-1) || ""; // of questions, any may be replaced by another version of it
-    const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : kind === "batch" ? window.kimi.batch?.opened() || "" : "", language: document.documentElement.lang || "" });
+    const query = new URLSearchParams({ after, group: box.dataset.group || "", opened: kind === "chat" ? conversation : kind === "batch" ? window.kimi.batch?.opened() || "" : "" });
     const stream = new EventSource(`kimi/live/${kind}?${query}`);
     streams.set(kind, stream);
     stream.begun = Date.now();
@@ -177,7 +187,7 @@
     box.insertAdjacentHTML("beforeend", html);
     revive(box);
     mark(kind, running);
-    if (!stays) box.scrollTop = box.scrollHeight;
+    if (!stays) whenSeen(box, () => { box.scrollTop = box.scrollHeight; });
     tell("start", { kind, group, system });
   }
 
@@ -295,7 +305,7 @@
       notice(kind, answer.ok ? "" : told.html);
       return answer.ok ? told : null;
     } catch {
-      const told = Object.assign(document.createElement("div"), { className: "notice", textContent: byId("header").dataset.away });
+      const told = Object.assign(document.createElement("div"), { className: "notice", textContent: byId("header").dataset.sayAway });
       told.dataset.kind = "error";
       notice(kind, told.outerHTML);
       return undefined;
@@ -311,10 +321,10 @@
     const source = button.parentElement.querySelector("pre, .copyable");
     await navigator.clipboard.writeText(source.innerText);
     button.dataset.done = "1";
-    button.setAttribute("aria-label", byId("header").dataset.copied);
+    button.setAttribute("aria-label", byId("header").dataset.sayCopied);
     setTimeout(() => {
       delete button.dataset.done;
-      button.setAttribute("aria-label", byId("header").dataset.copy);
+      button.setAttribute("aria-label", byId("header").dataset.sayCopy);
     }, 1500);
   }
 
@@ -367,7 +377,7 @@
     else if (id && tries) setTimeout(() => lastTab(tries - 1), 100);
   }
 
-  window.kimi = { follow, refresh, show, post, notice, write, opened: () => open(conversation), conversation: () => conversation };
+  window.kimi = { follow, refresh, show, post, notice, write, whenSeen, opened: () => open(conversation), conversation: () => conversation };
   badge();
   lastTab(50);
 })();

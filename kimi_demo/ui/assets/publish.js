@@ -16,7 +16,7 @@
     return box;
   }
 
-  const away = () => document.getElementById("header").dataset.away;
+  const away = () => document.getElementById("header").dataset.sayAway;
 
   function put(html) {
     dialog().innerHTML = html;

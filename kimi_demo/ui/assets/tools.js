@@ -32,7 +32,7 @@
       const answer = await fetch(`kimi/act/${act}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given), signal: AbortSignal.timeout(60000) });
       return answer.ok ? "" : (await answer.json()).html;
     } catch {
-      const told = Object.assign(document.createElement("div"), { className: "notice", textContent: document.getElementById("header")?.dataset.away || "" });
+      const told = Object.assign(document.createElement("div"), { className: "notice", textContent: document.getElementById("header")?.dataset.sayAway || "" });
       told.dataset.kind = "error";
       return told.outerHTML;
     }

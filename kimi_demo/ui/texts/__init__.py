@@ -10,7 +10,10 @@ from typing import Any
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.runs.rows import whole
 
-LANGUAGES = ("en", "zh")
+LANGUAGES = {"en": "English", "zh": "中文"}
+"""Each with its own name, in the order in which they are offered."""
+TAGS = {"en": "en", "zh": "zh-CN"}
+"""Their names in HTML and for a browser's dates and numbers."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class Texts:
 
 @cache
 def texts(language: str = "en") -> Texts:
-    """The texts of `language` ("en" or "zh")."""
+    """The texts of `language` ("en" or "zh"); of English for "auto", where there is nobody whose language could be asked."""
+    language = "en" if language == "auto" else language
     with resources.files(__package__).joinpath(f"{language}.toml").open("rb") as file:
         return Texts(language, dict(_flat("", tomllib.load(file))))
 
