@@ -128,7 +128,7 @@ async def test_the_stream_brings_both_at_once_and_what_is_whole_only_once(bench:
     async with bench.browser() as client:
         await ask(client, THINKING, INSTANT)
         runs = await bench.runs()
-        live = Live(services.desk, services.chats, services.texts)
+        live = Live(services.desk, services.chats, services.texts, services.pace)
         stream = live.stream(runs[0].owner, "pair", opened="", group="", after="")
         start = json.loads((await anext(stream)).partition("data: ")[2])
         assert start["running"] and start["kept"] == 0 and start["html"].index(runs[0].id) < start["html"].index(runs[1].id)
