@@ -121,7 +121,7 @@ class TwoAudiences:
         side: ASGIApp = self.operator if self._access.is_operator(request) else self.viewers
         owner = self._access.owner_of(request)
         if is_viewer(owner) and (self._presence.open_of(owner) >= MOST_OPEN_EACH or self._presence.open >= MOST_OPEN):
-            await refusal(503, Failure("limits.connections"), request.headers.get("accept-language", ""))(scope, receive, send)
+            await refusal(503, Failure("limits.connections"), request)(scope, receive, send)
             return
         self._presence.enter(owner, time.monotonic())
         try:

@@ -14,7 +14,8 @@ from kimi_demo.accounts import MOST_PASSWORD_CHARS
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.limits.attempts import Attempts
 from kimi_demo.ui.access import Access
-from kimi_demo.ui.plain import language_of, refusal
+from kimi_demo.ui.languages import language_of
+from kimi_demo.ui.plain import refusal
 from kimi_demo.ui.sessions import GUEST
 from kimi_demo.ui.texts import texts
 
@@ -67,7 +68,7 @@ class SignIn:
             return None
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             return RedirectResponse(request.scope.get("root_path", "") + SIGN_IN, 303, {"cache-control": "no-store"})
-        return refusal(401, Failure("access.sign_in"), request.headers.get("accept-language", ""))
+        return refusal(401, Failure("access.sign_in"), request)
 
     def _invited(self, request: Request) -> Response:
         sessions = self._access.sessions
@@ -117,7 +118,7 @@ class SignIn:
         has_accounts = self._access.sessions.accounts is not None
         if failure is None and not has_accounts:
             failure = Failure("access.no_accounts")
-        language = language_of(request.headers.get("accept-language", ""))
+        language = language_of(request)
         words = texts(language)
         told = f'<p role="alert">{escape(words.sentence(failure))}</p>' if failure is not None else ""
         shown = {key: escape(words.say(f"sign_in.{key}")) for key in ("title", "name", "password", "go")}
