@@ -79,7 +79,7 @@ async def test_a_change_of_language_loses_nothing(attached: Demo, browser: Brows
     page = await DemoPage.open(browser, attached.operator)
     scripted.scenario("reasoning", answer="line\n\n" * 80)
     await page.ask("chat", "at length")
-    await page.idle("chat")
+    await expect(page.run("chat")).to_have_attribute("data-whole", "1")
     scripted.scenario("reasoning")
     reply = "[[long_thought tokens=6000 rate=40]] go on"
     await page.ask("chat", reply)
@@ -172,3 +172,13 @@ async def test_nothing_moves_by_itself_where_that_is_not_wanted(page: DemoPage) 
     assert await page.page.evaluate("document.getAnimations().filter((each) => each.playState === 'running').length") == 0
     await page.at("#chat-stop").click()
     await page.idle("chat")
+
+
+async def test_the_header_fits_a_phone(attached: Demo, browser: Browser) -> None:
+    page = await DemoPage.open(browser, attached.address, viewport={"width": 360, "height": 800})
+    for each in ("#model-badge", '[data-theme="dark"]', "#switches [data-language]", "#chat-send", "#chat-thinking"):
+        box = await page.at(each).bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 360 and box["y"] + box["height"] <= 800, (each, box)
+    badge, title = await page.at("#model-badge").bounding_box(), await page.at("#header h1").bounding_box()
+    assert badge is not None and title is not None and badge["width"] > 320 and badge["y"] > title["y"] + title["height"]
+    await page.close()
