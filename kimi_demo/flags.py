@@ -108,11 +108,12 @@ def _metavar(field: FieldInfo) -> str:
 def _help(name: str, field: FieldInfo, described: str | None = None) -> str:
     told = [variable_of(name)]
     if described is None and "Default:" not in str(field.description):  # the words may say more: it can depend on other flags
-        told.insert(0, f"default: {_shown(field.default)}")
+        told.insert(0, f"default: {shown_default(field.default)}")
     return f"{described or field.description} [{', '.join(told)}]".replace("%", "%%")
 
 
-def _shown(default: Any) -> str:
+def shown_default(default: Any) -> str:
+    """A default as a person writes it."""
     if isinstance(default, bool):
         return "on" if default else "off"
     return "none" if default in (None, "", ()) else str(default)

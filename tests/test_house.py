@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kimi_demo.settings import Settings
+from kimi_demo.settings_table import table
 from tests.programs import ROOT
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("kimi_demo/**/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("kimi_demo/**/*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -30,3 +32,9 @@ def test_links_lead_to_files_and_headings_that_are_there(document: Path) -> None
         if heading:
             titles = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
             assert heading in {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}, link
+
+
+def test_the_table_of_settings_is_that_of_the_program() -> None:
+    written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert written == table(), "python -m kimi_demo.settings_table > docs/settings.md"
+    assert all(f"`KIMI_DEMO_{name.upper()}`" in written for name in Settings.model_fields)
