@@ -40,6 +40,11 @@ class Kimi:  # says so
 ```
 """
 
+STILL = """Promise.race([
+  Promise.all(document.getAnimations().map((each) => each.finished.catch(() => 0))),
+  new Promise((done) => setTimeout(done, 2000)), // one that never ends
+])"""
+
 NOT_OURS = "gradio-app footer, .toast-wrap"
 """What Gradio puts on the page without being asked."""
 
@@ -64,7 +69,7 @@ async def findings(page: DemoPage, state: str, looks: Iterable[Look] = LOOKS) ->
         await page.page.set_viewport_size({"width": width, "height": height})
         await expect(page.at("body.dark")).to_have_count(1 if scheme == "dark" else 0)
         # A colour on its way to another is neither of the two.
-        await page.page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished.catch(() => 0)))")
+        await page.page.evaluate(STILL)
         told: dict[str, Any] = await page.page.evaluate("(given) => axe.run(...given)", [{"exclude": [NOT_OURS]}, options])
         for violation in told["violations"]:
             if violation["impact"] in GRAVE and violation["id"] not in GRADIOS:
