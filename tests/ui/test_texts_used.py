@@ -16,7 +16,7 @@ WORDS = set(re.findall(r"\w+", SOURCE))
 WRITTEN = set(re.findall(r"[\"'`]([a-z_][\w.]*)[\"'`]", SOURCE))
 
 ELSEWHERE = ("problem.", "rate.look_")
-"""Texts.problem finds the first by the words of a sentence, some of them the Python library's own; rate_acts.py makes the others of two choices."""
+"""Texts.problem finds the first by the words of a sentence, some of them Python's own; rate_acts.py makes the others of two choices."""
 
 
 def templates() -> list[re.Pattern[str]]:
