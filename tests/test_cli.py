@@ -71,7 +71,8 @@ def test_a_command_imports_neither_another_nor_gradio() -> None:
         (["--por", "1"], "unrecognized arguments: --por 1"),
         (
             ["surprise"],
-            "there is no command 'surprise': choose from ui, batch, tools, plan, shape, qa, download, serve, check, bench, rehearsal",
+            "there is no command 'surprise': choose from ui, batch, tools, plan, shape, qa, download, serve, check, bench, password, "
+            "rehearsal",
         ),
         (["--port"], "argument --port: expected one argument"),
     ],

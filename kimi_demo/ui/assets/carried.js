@@ -106,19 +106,27 @@
       if (field) fill(field, value);
       return !field;
     });
-    if (!left.fields.length && !left.opened.length && !left.scrolled.length) watching.disconnect();
+    edit();
+    if (!left.fields.length && !left.opened.length && !left.scrolled.length && !carried.editing) watching.disconnect();
   }
 
   // The first conversation may have come before this script.
   document.addEventListener("kimi:start", back);
 
+  // A message being changed. It may be drawn anew once more while the page comes up, so this holds until it has settled.
+  function edit() {
+    const { editing } = carried;
+    const button = editing && document.querySelector(`#chat [data-edit="${editing.run}"]`);
+    if (!button || document.querySelector("#chat .editor")) return;
+    button.click();
+    const field = document.querySelector("#chat .editor textarea");
+    if (!field) return;
+    field.value = editing.text;
+    setTimeout(() => { carried.editing = null; }, SETTLE_MS);
+  }
+
   function back() {
-    const button = carried.editing && document.querySelector(`#chat [data-edit="${carried.editing.run}"]`);
-    if (button) {
-      button.click();
-      document.querySelector("#chat .editor textarea").value = carried.editing.text;
-      carried.editing = null;
-    }
+    edit();
     left.scrolled = left.scrolled.filter(([where, top]) => {
       const box = document.querySelector(where);
       if (!box?.querySelector("[data-run]")) return true;
