@@ -2,11 +2,13 @@
 
 import json
 import re
+from decimal import Decimal
 
 from jsonschema.exceptions import ValidationError
 
 from kimi_demo.qa.attempt import Attempt
 from kimi_demo.qa.case import Planned
+from kimi_demo.qa.comparisons import compares_rightly, numbers
 from kimi_demo.qa.verdict import Verdict, judged
 from kimi_demo.tools.parameters_schema import validator_of
 
@@ -32,6 +34,11 @@ def answer(planned: Planned, seen: Attempt) -> list[Verdict]:
         found.append(judged("matches", re.search(wanted.matches, text[:MOST_SEARCHED]) is not None, wanted.matches, text))
     if wanted.equals is not None:
         found.append(judged("equals", text.strip() == wanted.equals.strip(), wanted.equals, text))
+    if wanted.larger is not None:
+        larger, smaller = map(Decimal, wanted.larger)
+        said = compares_rightly(text, larger, smaller)
+        right = numbers(text) == [larger] if said is None else said
+        found.append(judged("larger", right, f"{larger} > {smaller}", text))
     if wanted.json_schema is not None:
         wrong = _wrong_json(text, wanted.json_schema)
         found.append(judged("json", not wrong, "", f"{wrong}: {text}" if wrong else text))

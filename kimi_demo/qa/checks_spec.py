@@ -1,6 +1,7 @@
 """What a case may check, as it stands in a suite's file. Which function judges what: `qa/judging.py`."""
 
 import re
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from jsonschema.exceptions import SchemaError
@@ -32,7 +33,8 @@ class AnswerIs(Strict):
     """Of the last round's answer. Upper and lower case count alike in contains, any_of and excludes.
 
     contains: all of these; any_of: at least one; excludes: none. matches: a regular expression that is found in it. equals: but for
-    white space around it. json_schema: the answer is JSON of this schema. empty: whether nothing but white space is there.
+    white space around it. larger: two numbers, the larger one first: the answer is that one alone, or compares them, and rightly
+    throughout. json_schema: the answer is JSON of this schema. empty: whether nothing but white space is there.
     """
 
     contains: Texts = ()
@@ -40,6 +42,7 @@ class AnswerIs(Strict):
     excludes: Texts = ()
     matches: str | None = None
     equals: Text | None = None
+    larger: tuple[Text, Text] | None = None
     json_schema: dict[str, Any] | None = None
     empty: bool | None = None
 
@@ -51,6 +54,18 @@ class AnswerIs(Strict):
                 re.compile(value)
             except re.error as error:
                 raise ValueError(f"is no regular expression: {error}") from None
+        return value
+
+    @field_validator("larger")
+    @classmethod
+    def _first_is_larger(cls, value: tuple[str, str] | None) -> tuple[str, str] | None:
+        """Placeholders are looked at once they are filled: a case is checked again then."""
+        if value is None or any("{{" in each for each in value):
+            return value
+        if not all(re.fullmatch(r"-?\d+(\.\d+)?", each) for each in value):
+            raise ValueError("needs two numbers")
+        if Decimal(value[0]) <= Decimal(value[1]):
+            raise ValueError("the larger of the two numbers stands first")
         return value
 
     @field_validator("json_schema")

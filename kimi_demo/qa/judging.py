@@ -34,7 +34,7 @@ SEVERAL: tuple[Callable[[Planned, Sequence[Attempt]], list[Verdict]], ...] = (
 
 CHECKS: tuple[str, ...] = (
     *("answered", "fails_with", "thought_present", "thought_absent", "closed", "no_leaks"),
-    *("contains", "any_of", "excludes", "matches", "equals", "json", "empty", "not_empty"),
+    *("contains", "any_of", "excludes", "matches", "equals", "larger", "json", "empty", "not_empty"),
     *("call_count", "first_round", "tool_choice", "arguments", "valid_arguments", "kimi_ids", "argument_length", "calls_arrive", "agrees"),
     *("finish", "prompt_tokens", "completion_tokens", "reasoning_counted", "model_path", "model_context"),
     *("prompt", "prompt_contains", "prompt_excludes", "prompt_ends", "history_kept", "not_mixed_up"),

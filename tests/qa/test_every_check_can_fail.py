@@ -102,6 +102,7 @@ BREAKS: dict[str, Break] = {
     "excludes": Break(CHAT | {"checks": {"answer": {"excludes": "red"}}}, says("Blue."), says("Blue, not red.")),
     "matches": Break(CHAT | {"checks": {"answer": {"matches": "^[A-Z]\\w+\\.$"}}}, says("Blue."), says("It is blue.")),
     "equals": Break(CHAT | {"checks": {"answer": {"equals": "Blue."}}}, says(" Blue.\n"), says("Blue!")),
+    "larger": Break(CHAT | {"checks": {"answer": {"larger": [9.9, 9.11]}}}, says("9.9 is larger."), says("9.9 is less than 9.11.")),
     "json": Break(
         CHAT | {"checks": {"answer": {"json_schema": {"type": "object", "required": ["c"]}}}}, says('{"c": 1}'), says('{"d": NaN}')
     ),

@@ -32,6 +32,8 @@ def test_the_shipped_suites_are_right(name: str) -> None:
         ("[1, 2]", 1, "valid dictionary"),
         ("name: x\ntitle: t\ncases: []", 3, "cases"),
         ("name: x\ntitle: t", 1, "cases: Field required"),
+        (HEAD + "  - id: a\n    ask: hi\n    checks: {answer: {larger: [9.11, 9.9]}}\n", 6, "the larger of the two numbers stands first"),
+        (HEAD + "  - id: a\n    ask: hi\n    checks: {answer: {larger: [nine, 9.9]}}\n", 6, "needs two numbers"),
         (HEAD + "  - {id: a, ask: hi\n", 5, "expected"),
         (HEAD + "  - id: a\n    ask: hi\n   bad: x\n", 6, "expected"),
         (HEAD + "\tid: a", 4, "'\\t'"),
