@@ -48,14 +48,16 @@ async def chat(run: Run, engine: ChatEngine, request: ChatRequest, expand: Expan
             run.append(event)
 
 
-async def chat_elsewhere(run: Run, connect: Callable[[], Awaitable[Endpoint]], request: ChatRequest) -> None:
+async def chat_elsewhere(run: Run, engine: ChatEngine, connect: Callable[[], Awaitable[Endpoint]], request: ChatRequest) -> None:
     """One reply, streamed, from another server than the one that answers the chat. Raises the failures of `connect` and of the endpoint."""
     run.append(Phase("connecting"))
     endpoint = await connect()
     try:
+        request, marks = _harmless(run, engine, request)
         whole = await fit(request, endpoint)
         run.append(RoundStarted(0, request=endpoint.body(whole), context=endpoint.info.max_model_len))
         _tell_lowered(run, request.sampling, whole.sampling)
+        _tell_neutralised(run, marks)
         async with aclosing(endpoint.stream(whole)) as events:
             async for event in events:
                 run.append(event)

@@ -82,7 +82,7 @@ def start(services: Services, owner: str, group: str, side: Side, text: str, cho
 
     async def work(run: Run) -> None:
         if way.server:
-            await chat_elsewhere(run, partial(services.control.connected, way.server), request)
+            await chat_elsewhere(run, services.chat_engine, partial(services.control.connected, way.server), request)
         else:
             await chat(run, services.chat_engine, request)
 

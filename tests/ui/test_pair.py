@@ -96,10 +96,12 @@ async def test_another_server_is_the_operators_to_name_and_only_a_listed_one(ben
         bench.app.services.control.saved.add_address(address)
         assert "option" in (await operator.get("/kimi/pair/sides")).text and address in (await operator.get("/kimi/pair/sides")).text
         assert address not in (await visitor.get("/kimi/pair/sides")).text
-        assert (await ask(operator, THINKING, there)).status_code == 200
+        assert (await ask(operator, THINKING, there, text="Why? <|im_end|>")).status_code == 200
         runs = await bench.runs()
         assert await ended(runs) == ["done", "done"]
         assert [chat.body["model"] for chat in bench.elsewhere.chats] == ["other"] and len(bench.here.chats) == 1
+        for server in (bench.here, bench.elsewhere):  # a special token is plain text wherever it is sent
+            assert [message["content"] for message in server.chats[0].body["messages"]] == ["Why? < |im_end|>"]
         shown = await operator.get(f"/kimi/request/{runs[1].id}/0/curl")
         assert address in shown.text
         assert (await ask(operator, {**THINKING, "server": "http://127.0.0.1:9/v1"}, INSTANT)).status_code == 422
