@@ -13,7 +13,7 @@ from kimi_demo.engines.chat_engine import ChatEngine
 from kimi_demo.engines.endpoint import Endpoint
 from kimi_demo.qa.case import Overrides, Suite
 from kimi_demo.qa.judging import by_hand
-from kimi_demo.qa.report import CaseReport, Report
+from kimi_demo.qa.report import Report
 from kimi_demo.qa.running import QaRun
 from kimi_demo.qa_books import Baseline, Books, Card, settled
 from kimi_demo.qa_suites import Catalogue, Offered
@@ -241,7 +241,7 @@ class QaRuns:
                 at_once=card.at_once,
                 command=() if card.server else self._engine.command,
                 before=going.before,
-                on_case=lambda case: self._told(going, case),
+                on_case=lambda _: going.dirty.set(),
             )
             report = await (run.run() if going.before is None else run.again())
             return report.stopped
@@ -268,9 +268,6 @@ class QaRuns:
         return await Endpoint.connect(
             found.base_url, key, kind=found.kind, connect_timeout_s=engine.settings.connect_timeout_s, model=found.info.id
         )
-
-    def _told(self, going: Going, case: CaseReport) -> None:
-        going.dirty.set()
 
     async def _keep(self, going: Going) -> None:
         """Writes the report while it grows, so that a crash costs seconds of it."""

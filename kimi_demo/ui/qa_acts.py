@@ -1,15 +1,16 @@
 """What the buttons of the QA tab do. Each asks first whether it is the operator who pressed it."""
 
-from collections.abc import Awaitable, Callable
-from typing import Literal, TypeVar
+from functools import partial
+from typing import Literal
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from pydantic import Field
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.dialect.sampling import PRESETS
 from kimi_demo.qa.case import Overrides
-from kimi_demo.ui.acts import Given, add_act
+from kimi_demo.ui.acts import Given
+from kimi_demo.ui.operators import add_operator_act
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
 from kimi_demo.ui.view.qa_page import MOST_AT_ONCE, MOST_REPEATS
@@ -38,18 +39,10 @@ class Judgement(Given):
     note: str = Field("", max_length=2_000)
 
 
-G = TypeVar("G", bound=Given)
-
-
 def add_qa_acts(app: FastAPI, services: Services) -> None:
     runs, texts = services.qa, services.texts
 
-    def act(name: str, given: type[G], do: Callable[[G], Awaitable[object]]) -> None:
-        async def checked(request: Request, values: G) -> object:
-            services.access.require_operator(request)
-            return await do(values)
-
-        add_act(app, services, name, given, checked)
+    act = partial(add_operator_act, app, services)
 
     async def start(given: Form) -> dict[str, str]:
         if not given.suite:

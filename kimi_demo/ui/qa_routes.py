@@ -12,6 +12,8 @@ from kimi_demo.qa.report import Report
 from kimi_demo.qa.report_html import as_html
 from kimi_demo.qa.report_junit import as_junit
 from kimi_demo.qa.report_markdown import as_markdown
+from kimi_demo.ui.acts import NO_STORE
+from kimi_demo.ui.operators import refused
 from kimi_demo.ui.qa_stream import QaStream
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.texts import Texts
@@ -20,7 +22,6 @@ from kimi_demo.ui.view.qa_case import whole_html
 from kimi_demo.ui.view.qa_page import frame_html, stranger_html
 from kimi_demo.ui.view.qa_run import FORMS
 
-NO_STORE = {"cache-control": "no-store"}
 _MEDIA = {
     "html": "text/html; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
@@ -34,23 +35,16 @@ def add_qa_routes(app: FastAPI, services: Services) -> None:
     stream = QaStream(runs, texts, services.control.addresses)
     boot = secrets.token_hex(4)
 
-    def refused(request: Request) -> Response | None:
-        try:
-            services.access.require_operator(request)
-        except Failure as failure:
-            return PlainTextResponse(texts.sentence(failure), 403, NO_STORE)
-        return None
-
     @app.get("/kimi/qa/frame")
     async def frame(request: Request) -> Response:
-        if refused(request) is not None:
+        if refused(services, request) is not None:
             return HTMLResponse(stranger_html(texts), 200, NO_STORE)
         return HTMLResponse(frame_html(boot, texts), 200, NO_STORE)
 
     @app.get("/kimi/qa/live")
     async def live(request: Request, opened: str = "", against: str = "") -> Response:
         """opened, against: as `QaStream.follow` has them."""
-        no = refused(request)
+        no = refused(services, request)
         if no is not None:
             return no
         headers = {**NO_STORE, "x-accel-buffering": "no"}
@@ -58,7 +52,7 @@ def add_qa_routes(app: FastAPI, services: Services) -> None:
 
     @app.get("/kimi/qa/runs/{run}/case/{case_id}")
     async def case(request: Request, run: str, case_id: str) -> Response:
-        no = refused(request)
+        no = refused(services, request)
         if no is not None:
             return no
         try:
@@ -74,7 +68,7 @@ def add_qa_routes(app: FastAPI, services: Services) -> None:
     @app.get("/kimi/qa/runs/{run}/report.{form}")
     async def report_file(request: Request, run: str, form: str, against: str = "") -> Response:
         """As a file, never as a page of ours: a model may have written anything in it."""
-        no = refused(request)
+        no = refused(services, request)
         if no is not None:
             return no
         known = next((one for one in FORMS if one == form), None)

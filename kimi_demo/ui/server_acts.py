@@ -1,11 +1,11 @@
 """What the buttons of the Server tab do. Each asks first whether it is the operator who pressed it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, TypeVar, get_args
+from functools import partial
+from typing import Any, get_args
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.availability import find_vllm
@@ -14,7 +14,8 @@ from kimi_demo.engines.launch_objection import Objection, needs_parser, objectio
 from kimi_demo.engines.launch_options import LaunchOptions
 from kimi_demo.engines.launch_shown import docker, shell
 from kimi_demo.server_plan import warned
-from kimi_demo.ui.acts import Given, add_act
+from kimi_demo.ui.acts import Given
+from kimi_demo.ui.operators import add_operator_act
 from kimi_demo.ui.server_options import label_of, options_in
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.notice import notice_html
@@ -69,18 +70,10 @@ class ParserSilent(Exception):
     """vLLM's parser could not be asked; its text is a sentence in the page's language."""
 
 
-G = TypeVar("G", bound=Given)
-
-
 def add_server_acts(app: FastAPI, services: Services) -> None:
     control, texts = services.control, services.texts
 
-    def act(name: str, given: type[G], do: Callable[[G], Awaitable[object]]) -> None:
-        async def checked(request: Request, values: G) -> object:
-            services.access.require_operator(request)
-            return await do(values)
-
-        add_act(app, services, name, given, checked)
+    act = partial(add_operator_act, app, services)
 
     async def start(given: Form) -> None:
         options = options_in(given.options, texts)

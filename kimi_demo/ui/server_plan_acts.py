@@ -4,14 +4,15 @@ import asyncio
 from dataclasses import replace
 from typing import get_args
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 
 from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.launch_shown import PORT
 from kimi_demo.engines.nodes import Way, gpus_in, hosts_in, node_commands
 from kimi_demo.engines.plan.known import K25
 from kimi_demo.server_plan import planned
-from kimi_demo.ui.acts import Given, add_act
+from kimi_demo.ui.acts import Given
+from kimi_demo.ui.operators import add_operator_act
 from kimi_demo.ui.server_options import options_in
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.server_nodes import nodes_html
@@ -39,16 +40,14 @@ class Nodes(Given):
 def add_server_plan_acts(app: FastAPI, services: Services) -> None:
     control, texts = services.control, services.texts
 
-    async def plan(request: Request, given: Plan) -> dict[str, str]:
-        services.access.require_operator(request)
+    async def plan(given: Plan) -> dict[str, str]:
         options = options_in(given.options, texts)
         launch = await control.launch_of(options, given.model)
         found = await asyncio.to_thread(planned, launch, options, given.place, texts, kimi=given.kimi)
         return {"html": plan_html(found, texts)}
 
-    async def nodes(request: Request, given: Nodes) -> dict[str, str]:
+    async def nodes(given: Nodes) -> dict[str, str]:
         """The lines for each host, or the field that is wrong and why."""
-        services.access.require_operator(request)
         way = next((known for known in WAYS if known == given.way), None)
         if way is None:
             raise Failure("acts.malformed", problem="way")
@@ -63,5 +62,5 @@ def add_server_plan_acts(app: FastAPI, services: Services) -> None:
             launch = replace(launch, model=K25, named=True, gpu_memory_utilization=options.gpu_memory_utilization)
         return {"html": nodes_html(node_commands(launch, hosts, gpus, way), way, launch.port, texts)}
 
-    add_act(app, services, "server_plan", Plan, plan)
-    add_act(app, services, "server_nodes", Nodes, nodes)
+    add_operator_act(app, services, "server_plan", Plan, plan)
+    add_operator_act(app, services, "server_nodes", Nodes, nodes)

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 
-from kimi_demo.dialect.failure import Failure
 from kimi_demo.engines.plan.known import K25
 from kimi_demo.engines.server_log import whole_log
+from kimi_demo.ui.acts import NO_STORE
+from kimi_demo.ui.operators import refused
 from kimi_demo.ui.server_stream import ServerStream, on_cpu, view_of
 from kimi_demo.ui.services import Services
 from kimi_demo.ui.view.server_charts import WINDOWS
 from kimi_demo.ui.view.server_page import frame_html, stranger_html
-
-NO_STORE = {"cache-control": "no-store"}
 
 
 def add_server_routes(app: FastAPI, services: Services) -> None:
@@ -24,16 +23,9 @@ def add_server_routes(app: FastAPI, services: Services) -> None:
     stream = ServerStream(control, services.registry, services.published, services.access, texts)
     boot = secrets.token_hex(4)
 
-    def refused(request: Request) -> Response | None:
-        try:
-            services.access.require_operator(request)
-        except Failure as failure:
-            return PlainTextResponse(texts.sentence(failure), 403, NO_STORE)
-        return None
-
     @app.get("/kimi/server/frame")
     async def frame(request: Request) -> Response:
-        if refused(request) is not None:
+        if refused(services, request) is not None:
             return HTMLResponse(stranger_html(texts), 200, NO_STORE)
         await control.weights.look()
         html = frame_html(
@@ -51,7 +43,7 @@ def add_server_routes(app: FastAPI, services: Services) -> None:
     @app.get("/kimi/server/live")
     async def live(request: Request, view: str = "overview", window: str = "300", after: str = "") -> Response:
         """after: "PID:LINE", as far as the browser has the log."""
-        no = refused(request)
+        no = refused(services, request)
         if no is not None:
             return no
         window_s = next((known for known in WINDOWS if str(known) == window), WINDOWS[0])
@@ -63,7 +55,7 @@ def add_server_routes(app: FastAPI, services: Services) -> None:
     @app.get("/kimi/server/log")
     async def log(request: Request) -> Response:
         """The whole log on disk, the last start and the one before. Its secrets were made unreadable when it was written."""
-        no = refused(request)
+        no = refused(services, request)
         if no is not None:
             return no
         files = await asyncio.to_thread(whole_log, control.log_files())

@@ -7,7 +7,6 @@
   const byId = (id) => document.getElementById(id);
   const box = () => byId("qa");
 
-  let stream = null;
   let opened = recall("opened"); // "": the run that goes on, else the newest
   let against = ""; // "": the baseline, where there is one
   let filter = recall("filter") || "all";
@@ -22,56 +21,13 @@
 
   // ---- the frame, and when to follow -------------------------------------------------------------------------------
 
-  const looked = () => Boolean(box()?.offsetParent) && !document.hidden;
-  let fetching = false;
-
-  async function arrive() {
-    if (!box() || fetching) return;
-    fetching = true;
-    try {
-      const answer = await fetch("kimi/qa/frame", { cache: "no-store", signal: AbortSignal.timeout(15000) });
-      const holder = document.createElement("div");
-      holder.innerHTML = await answer.text();
-      const fresh = holder.querySelector(".qa");
-      const shown = box().querySelector(".qa");
-      if (!shown || shown.dataset.boot !== fresh?.dataset.boot) box().replaceChildren(...holder.childNodes);
-      sieve(filter);
-    } catch { /* the stream's own waiting tells of it */ } finally { fetching = false; }
-  }
-
-  function follow() {
-    stream?.close();
-    stream = null;
-    if (!looked() || !box().querySelector(".qa")) return;
-    const made = new EventSource(`kimi/qa/live?${new URLSearchParams({ opened, against })}`);
-    stream = made;
-    made.heard = Date.now();
-    const heard = (act) => (message) => { if (stream !== made) return; made.heard = Date.now(); box().classList.remove("away"); act(JSON.parse(message.data)); };
-    made.addEventListener("run", heard(({ run }) => { box().dataset.run = run; }));
-    made.addEventListener("parts", heard(fill));
-    made.addEventListener("beat", heard(() => {}));
-    made.addEventListener("error", () => {
-      if (stream !== made) return;
-      box().classList.add("away");
-      // A demo that was started anew has another frame.
-      made.close();
-      stream = null;
-      waiting = setTimeout(async () => { waiting = 0; await arrive(); look(); }, 2000);
-    });
-  }
-  let waiting = 0;
-
-  // One connection, and only while somebody looks: a browser keeps six.
-  async function look() {
-    if (!looked()) { stream?.close(); stream = null; return; }
-    if (!box().querySelector(".qa, .qa-stranger")) await arrive();
-    if (!stream && !waiting) follow();
-  }
-  setInterval(() => {
-    if (stream && Date.now() - stream.heard > 35000) { box().classList.add("away"); follow(); }
-    if (looked() !== Boolean(stream)) look();
-  }, 500);
-  document.addEventListener("visibilitychange", look);
+  const { follow } = window.kimi.operatorTab({
+    name: "qa",
+    frame: "qa",
+    query: () => ({ opened, against }),
+    on: { run: ({ run }) => { box().dataset.run = run; }, parts: fill },
+    arrived: () => sieve(filter),
+  });
 
   function show(run) {
     opened = run;

@@ -8,7 +8,6 @@
   const byId = (id) => document.getElementById(id);
   const box = () => byId("server");
 
-  let stream = null;
   let view = recall("view", "overview");
   let windowS = recall("window", "300");
   let pid = 0;
@@ -24,60 +23,19 @@
 
   // ---- the frame, and when to follow -------------------------------------------------------------------------------
 
-  const looked = () => Boolean(box()?.offsetParent) && !document.hidden;
-  let fetching = false;
-
-  async function arrive() {
-    if (!box() || fetching) return;
-    fetching = true;
-    try {
-      const answer = await fetch("kimi/server/frame", { cache: "no-store", signal: AbortSignal.timeout(15000) });
-      const holder = document.createElement("div");
-      holder.innerHTML = await answer.text();
-      const fresh = holder.querySelector(".srv");
-      const shown = box().querySelector(".srv");
-      if (!shown || shown.dataset.boot !== fresh?.dataset.boot) {
-        box().replaceChildren(...holder.childNodes);
-        pid = 0;
-        lines = [];
-        show(view);
-        preview();
-      }
-    } catch { /* the stream's own waiting tells of it */ } finally { fetching = false; }
-  }
-
-  function follow() {
-    stream?.close();
-    stream = null;
-    if (!looked() || !box().querySelector(".srv")) return;
-    const last = lines.length ? lines[lines.length - 1][0] : 0;
-    const query = new URLSearchParams({ view, window: windowS, after: `${pid}:${last}` });
-    const opened = new EventSource(`kimi/server/live?${query}`);
-    stream = opened;
-    opened.heard = Date.now();
-    const heard = (act) => (message) => { opened.heard = Date.now(); box().classList.remove("away"); act(JSON.parse(message.data)); };
-    opened.addEventListener("parts", heard(fill));
-    opened.addEventListener("log", heard(log));
-    opened.addEventListener("beat", heard(() => {}));
-    opened.addEventListener("error", () => {
-      box().classList.add("away");
-      // The browser would ask again for what it has; and a demo that was started anew has another frame.
-      opened.close();
-      if (stream === opened) { stream = null; setTimeout(async () => { await arrive(); look(); }, 2000); }
-    });
-  }
-
-  // One connection, and only while somebody looks: a browser keeps six.
-  async function look() {
-    if (!looked()) { stream?.close(); stream = null; return; }
-    if (!box().querySelector(".srv, .srv-stranger")) await arrive();
-    if (!stream) follow();
-  }
-  setInterval(() => {
-    if (stream && Date.now() - stream.heard > 35000) { box().classList.add("away"); follow(); }
-    if (looked() !== Boolean(stream)) look();
-  }, 500);
-  document.addEventListener("visibilitychange", look);
+  const { follow } = window.kimi.operatorTab({
+    name: "server",
+    frame: "srv",
+    query: () => ({ view, window: windowS, after: `${pid}:${lines.length ? lines[lines.length - 1][0] : 0}` }),
+    on: { parts: fill, log },
+    arrived: (fresh) => {
+      if (!fresh) return;
+      pid = 0;
+      lines = [];
+      show(view);
+      preview();
+    },
+  });
 
   function fill(parts) {
     for (const [id, html] of Object.entries(parts)) {
