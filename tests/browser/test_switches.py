@@ -179,6 +179,8 @@ async def test_the_header_fits_a_phone(attached: Demo, browser: Browser) -> None
     for each in ("#model-badge", '[data-theme="dark"]', "#switches [data-language]", "#chat-send", "#chat-thinking"):
         box = await page.at(each).bounding_box()
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 360 and box["y"] + box["height"] <= 800, (each, box)
+    drawer = page.at(".chat-list .drawer")  # its name and its arrow are in one line
+    assert await drawer.evaluate("box => box.scrollHeight <= box.clientHeight && box.scrollWidth <= box.clientWidth")
     badge, title = await page.at("#model-badge").bounding_box(), await page.at("#header h1").bounding_box()
     assert badge is not None and title is not None and badge["width"] > 320 and badge["y"] > title["y"] + title["height"]
     await page.close()
