@@ -153,7 +153,7 @@ async def test_a_thumb_makes_a_case_that_is_asked_again_and_judged(attached: Dem
     await expect(page.at("#tools .rated")).to_contain_text("Captured replies")
 
     await page.tab("QA")
-    await expect(page.at("#qa-suites .qa-suite").filter(has_text="Captured replies")).to_contain_text("2 cases")
+    await expect(page.at("#qa-suites .qa-suite").filter(has_text="Captured replies")).to_contain_text("cases: 2,")
     await start(page, "captured")
     await expect(page.at('#qa-head .qa-state[data-run-state="done"]')).to_be_visible()
     judged = page.at("#qa-cases details[data-case]").filter(has_text="sky")
