@@ -101,8 +101,9 @@ def build(
     sync.click(on_input, inputs, [preset, *signs, kept], trigger_mode="always_last", **QUICK)
     # A preset is put into the fields by the browser itself: a late answer would come over what has been typed since.
     rows = json.dumps({key: _row(key) for key in CHAT_PRESETS})
-    for trigger, which in ((preset.input, "key"), (reset.click, "key"), (offer.click, _OTHER_MODE)):
-        js = f"(key, thinking) => {{ const rows = {rows}; return rows[{which}]; }}"
+    offered = json.dumps({key: {mode: preset_for(mode, key) or key for mode in (True, False)} for key in CHAT_PRESETS})
+    for trigger, which in ((preset.input, "key"), (reset.click, "key"), (offer.click, f"({offered})[key][thinking]")):
+        js = f"(key, thinking) => ({rows})[{which}]"
         taken = trigger(fn=None, inputs=[preset, thinking], outputs=inputs, js=js, trigger_mode="multiple")
         taken.then(fn=None, js="() => document.getElementById('chat-parameters-sync').click()")
     restored = blocks.load(on_load, kept, [*inputs, *signs], **QUICK)
@@ -114,10 +115,6 @@ def _row(key: str) -> list[Any]:
     """What `Panel.components` hold when the preset is taken whole."""
     preset = PRESETS[key]
     return [preset.thinking, key, *(field.shown(preset.sampling) for field in FIELDS)]
-
-
-_OTHER_MODE = "rows[key][0] === thinking ? key : Object.keys(rows).find((known) => rows[known][0] === thinking)"
-"""As `preset_for` says, in the browser."""
 
 
 def preset_for(thinking: bool, key: str) -> str | None:

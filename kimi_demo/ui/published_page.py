@@ -1,6 +1,5 @@
 """What strangers read of a run: a page made once, by the views that the owner sees, without the places where it was made."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from kimi_demo.batches.results import Result
 from kimi_demo.batches.shelf import Entry
 from kimi_demo.dialect.events import Attempt, Event, Failed, Phase, RoundStarted, Timed
 from kimi_demo.dialect.sampling import PRESETS
+from kimi_demo.model_name import last_part, shown_name
 from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
@@ -29,7 +29,6 @@ MOST_ROWS = 1000
 MOST_ROWS_CHARS = 6_000_000
 """Of a batch as many rows as a browser shows without effort; its owner's downloads have all."""
 _STYLES = ("tools.css", "batch.css", "published.css")
-_PLACE = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class PageMaker:
         return ", ".join(dict.fromkeys(self._display(name) for name in names if name))
 
     def _display(self, model: str) -> str:
-        return display_name(model, self.settings)
+        return shown_name(model, self.settings.model_title)
 
     def _shown(self, model: str) -> str:
         """As it stands in the events: views show what follows the last slash of a name."""
@@ -152,14 +151,3 @@ class PageMaker:
                 return replace(event, request={**request, "model": self._shown(str(request["model"]))})
             case _:
                 return event
-
-
-def display_name(model: str, settings: Settings) -> str:
-    """How strangers read the model's name: what the operator calls it, else the last part of its path."""
-    return settings.model_title or last_part(model)
-
-
-def last_part(text: str) -> str:
-    """Of a path; any other text as it is."""
-    parts = [part for part in _PLACE.split(text) if part]
-    return parts[-1] if parts else text

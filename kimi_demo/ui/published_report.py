@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from kimi_demo.model_name import last_part, shown_name
 from kimi_demo.qa.attempt import FailureSeen
 from kimi_demo.qa.comparing import compare
 from kimi_demo.qa.repeat import SOMEWHERE
@@ -10,7 +11,6 @@ from kimi_demo.qa.report import CaseReport, Report
 from kimi_demo.qa.report_html import as_html
 from kimi_demo.settings import Settings
 from kimi_demo.ui.hosts import is_loopback
-from kimi_demo.ui.published_page import display_name, last_part
 from kimi_demo.ui.static_page import BAR
 from kimi_demo.ui.texts import Texts
 
@@ -79,7 +79,7 @@ def _case(case: CaseReport) -> CaseReport:
 def _hidden(report: Report, settings: Settings) -> dict[str, str]:
     """Text → what stands for it, the longest first."""
     server = report.server
-    found = {name: display_name(name, settings) for name in (server.model, server.root) if name}
+    found = {name: shown_name(name, settings.model_title) for name in (server.model, server.root) if name}
     parts = urlsplit(server.address)
     if parts.hostname:
         found |= {server.address.rstrip("/"): SOMEWHERE, parts.netloc: "SERVER", f"{parts.hostname}:{parts.port}": "SERVER"}

@@ -29,11 +29,12 @@ from kimi_demo.dialect.events import (
 )
 from kimi_demo.dialect.events import Finished as RoundFinished
 from kimi_demo.dialect.sampling import Sampling
+from kimi_demo.model_name import shown_name
 from kimi_demo.runs.conversations import Conversation
 from kimi_demo.runs.run import Run
 from kimi_demo.settings import Settings
 from kimi_demo.ui import published_page
-from kimi_demo.ui.published_page import PageMaker, display_name
+from kimi_demo.ui.published_page import PageMaker
 from kimi_demo.ui.static_page import BAR, with_bar
 from kimi_demo.ui.texts import texts
 from kimi_demo.ui.view.qr import qr_html, qr_svg
@@ -112,7 +113,7 @@ def test_the_operators_name_stands_for_the_models_own_everywhere() -> None:
     [("/models/moonshotai/Kimi-K2.5", "Kimi-K2.5"), ("/models/kimi/", "kimi"), (r"C:\models\kimi", "kimi"), ("kimi", "kimi"), ("/", "/")],
 )
 def test_a_display_name_is_the_last_part_of_a_path(model: str, shown: str) -> None:
-    assert display_name(model, LOCAL) == shown
+    assert shown_name(model) == shown
 
 
 def test_a_failure_keeps_its_details_to_itself() -> None:
